@@ -1,0 +1,29 @@
+-- Three roles where the connecting role may create them: the owner (whoever migrates), the
+-- application, a reader. Neither of the latter two can rewrite the trail even without triggers.
+-- Roles belong to the cluster, so they may be there already.
+
+DO $$
+BEGIN
+    IF (SELECT rolcreaterole OR rolsuper FROM pg_roles WHERE rolname = current_user) THEN
+        -- Another database of the cluster may be migrated at this moment.
+        BEGIN
+            CREATE ROLE notifier_app NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+        END;
+        BEGIN
+            CREATE ROLE notifier_reader NOLOGIN;
+        EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+        END;
+        GRANT USAGE ON SCHEMA notifier TO notifier_app, notifier_reader;
+        GRANT USAGE, CREATE ON SCHEMA scheduler TO notifier_app;
+        GRANT SELECT ON ALL TABLES IN SCHEMA notifier TO notifier_app, notifier_reader;
+        GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA notifier TO notifier_app;
+        REVOKE UPDATE, DELETE ON notifier.transition, notifier.policy_revision,
+            notifier.read_audit FROM notifier_app;
+        REVOKE UPDATE, DELETE ON notifier.checkpoint, notifier.checkpoint_head FROM notifier_app;
+        REVOKE DELETE ON notifier.admission FROM notifier_app;
+        REVOKE SELECT ON notifier.person, notifier.sign_in_link, notifier.session,
+            notifier.search_token, notifier.sign_in_start FROM notifier_reader;
+    END IF;
+END
+$$;

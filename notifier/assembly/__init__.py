@@ -1,0 +1,1 @@
+"""Where the parts of a process are put together; the only room that knows all others."""

@@ -1,0 +1,139 @@
+"""`flask trail`: check the trail, hand it to an auditor, compute the states anew.
+
+All three only read, in one snapshot, with the application running or not.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import click
+
+from notifier import __version__
+from notifier.flow.checkpoints import public_keys
+from notifier.setting_values import KeyRing
+from notifier.store.database import Database
+from notifier.store.reads import trail, trail_export, trail_rebuild
+from notifier.store.reads.trail_export import Scope
+from notifier.trail_verifier import Verifier, expectation
+
+NO_KEY: Final = "no NOTIFIER_CHECKPOINT_KEY is set: no checkpoints are made"
+TIME: Final = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
+
+
+def trail_commands(database: Database, checkpoint_key: KeyRing | None) -> click.Group:
+    """The group `trail`; `checkpoint_key` signs checkpoints, its old seeds still verify."""
+    keys = public_keys(checkpoint_key.all) if checkpoint_key else {}
+
+    @click.group("trail", help="The trail: verify, export, rebuild.")
+    def group() -> None:
+        pass
+
+    for command in (_verify(database, keys), _export(database, keys), _rebuild(database)):
+        group.add_command(command)
+    return group
+
+
+def _verify(database: Database, keys: Mapping[str, bytes]) -> click.Command:
+    @click.command("verify", help="Check every chain and checkpoint; exit 1 on any fault.")
+    @click.option(
+        "--expect",
+        metavar="NUMBER:DIGEST",
+        multiple=True,
+        callback=_expectations,
+        help="A checkpoint that must be there, as its log line has it. May be repeated.",
+    )
+    def verify(expect: dict[int, str]) -> None:
+        verifier = Verifier(keys, click.echo, expect)
+        with database.connection() as connection, trail.snapshot(connection):
+            verifier.run(trail_export.records(connection, Scope()))
+        for line in [*verifier.summary(), *_keys_told(keys)]:
+            click.echo(line)
+        if verifier.faults:
+            sys.exit(1)
+
+    return verify
+
+
+def _export(database: Database, keys: Mapping[str, bytes]) -> click.Command:
+    @click.command("export", help="Write the trail as NDJSON, for an auditor.")
+    @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: stdout.")
+    @click.option("--notice", type=click.UUID, help="This notice alone.")
+    @click.option(
+        "--since", type=TIME, callback=_in_utc, help="Notices with a change from then on."
+    )
+    @click.option("--until", type=TIME, callback=_in_utc, help="Notices with a change before then.")
+    def export(
+        out: Path | None, notice: UUID | None, since: datetime | None, until: datetime | None
+    ) -> None:
+        if notice and (since or until):
+            raise click.UsageError("--notice cannot be combined with --since or --until")
+        scope = Scope(notice, since, until)
+        with (
+            _output(out) as write,
+            database.connection() as connection,
+            trail.snapshot(connection),
+        ):
+            found = trail_export.records(connection, scope)
+            manifest = trail_export.write(found, scope, keys=keys, version=__version__, out=write)
+        click.echo(
+            f"{manifest['rows']} rows of {manifest['notices']} notices,"
+            f" {manifest['checkpoints']} checkpoints; SHA-256 {manifest['sha256']}",
+            err=True,
+        )
+
+    return export
+
+
+def _rebuild(database: Database) -> click.Command:
+    @click.command("rebuild", help="Compute every state from the trail and compare; changes none.")
+    def rebuild() -> None:
+        found = trail_rebuild.differences(database)
+        for each in found:
+            click.echo(
+                f"notice {each.notice_id} {each.what}:"
+                f" stored {each.stored}, by the trail {each.rebuilt}"
+            )
+        click.echo(f"differences {len(found)}" if found else "every state follows from the trail")
+        if found:
+            sys.exit(1)
+
+    return rebuild
+
+
+@contextmanager
+def _output(path: Path | None) -> Iterator[Callable[[bytes], object]]:
+    if path is None:
+        yield sys.stdout.buffer.write
+        sys.stdout.buffer.flush()
+        return
+    with path.open("wb") as file:
+        yield file.write
+
+
+def _keys_told(keys: Mapping[str, bytes]) -> Iterator[str]:
+    for name, key in keys.items():
+        yield f"key {name} public {key.hex()}"
+    if not keys:
+        yield NO_KEY
+
+
+def _in_utc(
+    _context: click.Context, _option: click.Parameter, given: datetime | None
+) -> datetime | None:
+    return given and (given if given.tzinfo else given.replace(tzinfo=UTC))
+
+
+def _expectations(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[int, str]:
+    try:
+        return dict(expectation(each) for each in given)
+    except ValueError:
+        raise click.BadParameter("a checkpoint is told as NUMBER:DIGEST") from None

@@ -1,0 +1,1 @@
+"""Pure rules: states, reasons, policy, decisions. No input or output."""

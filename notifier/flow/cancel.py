@@ -1,0 +1,82 @@
+"""Ends a notice because its reset has ended, or because an operator stops it.
+
+What has not left is canceled; what may have left keeps following its facts. The first reason
+stays, however often a cancel is repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from notifier.domain.reasons import Reason
+from notifier.domain.states import Channel, DeliveryState, NoticeState
+from notifier.flow.desk import Desk
+from notifier.store.database import Database
+from notifier.store.ledger.book import Book, Origin
+from notifier.store.reads.look_up import notice_of_event
+
+REASONS: Final = {
+    "used": Reason.RESET_USED,
+    "superseded": Reason.RESET_SUPERSEDED,
+    "revoked": Reason.RESET_REVOKED,
+    "operator": Reason.OPERATOR_STOP,
+}
+
+OVER: Final = frozenset({NoticeState.FAILED, NoticeState.SUPPRESSED, NoticeState.EXPIRED})
+"""What never changes again (design, 11.12)."""
+
+STOPPABLE: Final = frozenset({DeliveryState.STANDBY, DeliveryState.QUEUED, DeliveryState.CLAIMED})
+
+
+@dataclass(frozen=True, slots=True)
+class Canceled:
+    """What a cancel came to, the same for each repeat."""
+
+    state: NoticeState
+    canceled: Sequence[Channel]
+    may_have_left: Sequence[Channel]
+
+
+def cancel(desk: Desk, notice_id: UUID, why: str) -> Canceled:
+    """End a notice; `why` is a key of `REASONS`. Raises `NoSuchNotice`."""
+    with desk.open(notice_id) as book:
+        write_cancel(book, why)
+    return told(book)
+
+
+def cancel_event(database: Database, desk: Desk, event_id: str, why: str) -> Canceled | None:
+    """End an event's notice; None where there is no such event."""
+    with database.connection() as connection:
+        notice_id = notice_of_event(connection, event_id)
+    return cancel(desk, notice_id, why) if notice_id else None
+
+
+def told(book: Book) -> Canceled:
+    """The answer for whoever canceled."""
+    canceled = [
+        channel
+        for channel, delivery in book.deliveries.items()
+        if delivery.state is DeliveryState.CANCELED
+    ]
+    left = [channel for channel, delivery in book.deliveries.items() if delivery.may_have_left]
+    return Canceled(NoticeState(book.notice.state), canceled, left)
+
+
+def write_cancel(book: Book, why: str, origin: Origin | None = None) -> None:
+    """Cancel what has not left; what was canceled before, or is over, is left as it is.
+
+    `origin` says who ends it, where that is not the auth service or just an operator.
+    """
+    over = book.now >= book.notice.expires_at or book.notice.state in OVER
+    if over or book.notice.canceled_at is not None:
+        return
+    actor = "operator" if why == "operator" else "service"
+    origin = origin or Origin(actor, evidence={"reason": why})
+    book.amend_notice(canceled_at=book.now, canceled_reason=why)
+    book.note(None, Reason.CANCEL_RECORDED, origin=origin)
+    for channel, delivery in list(book.deliveries.items()):
+        if delivery.state in STOPPABLE:
+            book.move(channel, DeliveryState.CANCELED, REASONS[why], origin=origin)

@@ -1,0 +1,330 @@
+"""Carries a claimed delivery to its provider: claim, link, render, intent, call, record.
+
+The six steps are the six functions below, in their order. Nothing external happens before the
+intent is committed but the link request and the opening of the line; no transaction is open
+during the call; whatever the call came to is recorded as a fact by whoever made it. A replay
+goes the same way with a start of its own in the intent's place (`flow/replays`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from notifier.domain.outcome import NotAccepted, Outcome, Unknown
+from notifier.domain.policy import Policy
+from notifier.domain.reasons import Detail, Reason
+from notifier.domain.states import Channel, DeliveryState
+from notifier.domain.values import RenderedMessage
+from notifier.flow import put_back, replays
+from notifier.flow.contacts import Contacts
+from notifier.flow.desk import Desk
+from notifier.flow.policies import PolicyShelf
+from notifier.flow.recording import STORE_TROUBLE, Recorder
+from notifier.messages.render import RenderFailed
+from notifier.ports.links import (
+    LinkAnswer,
+    LinkGone,
+    LinkGranted,
+    LinkRequest,
+    LinkSource,
+    LinkUnavailable,
+    LinkWithheld,
+)
+from notifier.ports.sending import Connection, Envelope, Sender
+from notifier.store.database import Database
+from notifier.store.ledger import claim as claims
+from notifier.store.ledger import intent as intents
+from notifier.store.ledger import replay
+from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.intent import Intent, StartValues, Verdict
+from notifier.store.ledger.replay import ReplayStart, ReplayVerdict
+from notifier.store.trail import Announce, TrailEntry, remaining_seconds
+
+LINK_LIMIT_S: Final = 3.0
+"""How long the auth service has to answer a link request (contract, section 3)."""
+
+SLIPPED_S: Final = 1.0
+"""A worker that lost more than this between intent and call does not start the call."""
+
+Render = Callable[[Claim, LinkGranted, datetime], RenderedMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """A link with the end of its use, shortened where the answer says so."""
+
+    answer: LinkGranted
+    stop_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An attempt that may be made.
+
+    `intended_at` and `ends_at` are seconds on this process's monotonic clock; `ends_at` is not
+    later than the attempt's deadline by the database's.
+    """
+
+    intent: Intent | ReplayStart
+    reference: str
+    intended_at: float
+    ends_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """The sending side of one process; its methods are called from many threads.
+
+    `now` is the database's clock as this process knows it and raises while it does not;
+    `stopping` says whether the process has been asked to end.
+    """
+
+    database: Database
+    desk: Desk
+    shelf: PolicyShelf
+    recorder: Recorder
+    contacts: Contacts
+    owner: str
+    senders: Mapping[Channel, Sender]
+    links: LinkSource
+    message: Render
+    now: Callable[[], datetime]
+    stopping: Callable[[], bool]
+    announce: Announce
+
+    def carry(self, claim: Claim) -> None:
+        """Take one claimed delivery through the protocol, as far as it gets."""
+        if (granted := self.link(claim)) is None:
+            return
+        if (message := self.render(claim, granted)) is None:
+            return
+        line = self.senders[Channel(claim.channel)].connect(self._time_to_connect(claim))
+        if claim.repeats and isinstance(line, NotAccepted):
+            return  # no replay is used up on a line that could not be opened
+        try:
+            if (started := self.intent(claim, granted, message)) is None:
+                return
+            outcome = self._needless(claim) or self.call(started, granted, message, line)
+        finally:
+            if not isinstance(line, NotAccepted):
+                line.close()
+        self.record(claim, started, outcome)
+
+    # 1
+
+    def claim(self, channel: Channel, slots: int) -> list[Claim]:
+        """Lease up to `slots` due deliveries, those with the least validity left first.
+
+        Replays come first, on at most half of the slots: what is unknown blocks its person.
+        """
+        self.now()  # nothing is claimed without the database's clock
+        _, policy = self.shelf.current()
+        lease, sender = timedelta(seconds=policy.lease_s), self.senders[channel]
+        with self.database.connection() as connection:
+            marked = replays.claim(
+                connection,
+                channel=channel,
+                provider=sender.name,
+                key_lifetime_s=sender.key_lifetime_s,
+                slots=(slots + 1) // 2,
+                lease=lease,
+            )
+            taken, entries = claims.claim(
+                connection,
+                channel=channel,
+                provider=sender.name,
+                owner=self.owner,
+                slots=slots - len(marked),
+                lease=lease,
+            )
+        self.announce(entries)
+        return marked + taken
+
+    # 2
+
+    def link(self, claim: Claim) -> Granted | None:
+        """Ask for link and destination; None where the delivery has been put elsewhere."""
+        if self.stopping():
+            put_back.hand_back(self.desk, claim, Reason.SHUTDOWN)
+            return None
+        left = (claim.stop_at - self.now()).total_seconds()
+        if left <= 0:
+            put_back.settle(self.desk, claim)
+            return None
+        request = LinkRequest(claim.reset_request_id, claim.event_id, Channel(claim.channel))
+        return self._understand(claim, self.links.ask(request, min(LINK_LIMIT_S, left)))
+
+    def _understand(self, claim: Claim, answer: LinkAnswer) -> Granted | None:
+        if claim.repeats:
+            known = replays.understand(self.desk, self.contacts, claim, answer)
+            return self._bounded(claim, known) if known else None
+        match answer:
+            case LinkGranted():
+                self.contacts.learn(self.desk, claim, answer.destination)
+                return self._bounded(claim, answer)
+            case LinkUnavailable():
+                put_back.hand_back_for_link(self.desk, claim)
+            case LinkWithheld(reason=reason):
+                put_back.suppress(self.desk, claim, Reason(reason))
+            case LinkGone(reason=reason):
+                put_back.end_reset(self.desk, claim, reason)
+        return None
+
+    def _bounded(self, claim: Claim, answer: LinkGranted) -> Granted:
+        expires_at = min(answer.expires_at or claim.expires_at, claim.expires_at)
+        if expires_at < claim.expires_at:
+            put_back.shorten(self.desk, claim, expires_at)
+        stop_at = claim.stop_at - (claim.expires_at - expires_at)
+        return Granted(answer, stop_at, expires_at)
+
+    # 3
+
+    def render(self, claim: Claim, granted: Granted) -> RenderedMessage | None:
+        """Render the message; a template's fault fails the delivery before any call."""
+        try:
+            return self.message(claim, granted.answer, granted.expires_at)
+        except RenderFailed:
+            if claim.repeats:
+                replays.drop(self.desk, claim)
+            else:
+                put_back.fail(self.desk, claim, Reason.RENDER_FAILED)
+            return None
+
+    # 4
+
+    def intent(self, claim: Claim, granted: Granted, message: RenderedMessage) -> Started | None:
+        """Ask every guard and commit the attempt; None where one of them forbids it.
+
+        Where the store's answer is lost, nobody knows whether the attempt was committed, but
+        this worker knows that it did not call: it says so until it is heard.
+        """
+        reference = claim.repeats.reference if claim.repeats else secrets.token_urlsafe(15)
+        intended_at = time.monotonic()
+        try:
+            intent = self._commit(claim, granted, message, reference)
+        except STORE_TROUBLE:
+            self.recorder.record(claim, reference, NotAccepted(Detail.TIMEOUT))
+            raise
+        if not _permits(intent):
+            self._stand_back(claim, intent)
+            return None
+        self.announce([_started_entry(claim, intent)])
+        left = (intent.deadline - intent.now).total_seconds()
+        return Started(intent, reference, intended_at, intended_at + left)
+
+    def _stand_back(self, claim: Claim, intent: Intent | ReplayStart) -> None:
+        if isinstance(intent, ReplayStart):
+            replays.stand_back(self.desk, claim, intent.verdict)
+        else:
+            put_back.stand_back(self.desk, claim, intent.verdict)
+
+    def _commit(
+        self, claim: Claim, granted: Granted, message: RenderedMessage, reference: str
+    ) -> Intent | ReplayStart:
+        channel = Channel(claim.channel)
+        sender = self.senders[channel]
+        values: StartValues = {
+            "notice_id": claim.notice_id,
+            "channel": channel,
+            "fence": claim.fence,
+            "owner": self.owner,
+            "provider": sender.name,
+            "reference": reference,
+            "message_digest": message.digest,
+            "budget": timedelta(
+                seconds=call_budget_s(self.shelf.of(claim.policy_revision), channel)
+            ),
+            "not_after": granted.stop_at,
+        }
+        with self.database.connection() as connection:
+            if claim.repeats:
+                key_lifetime = timedelta(seconds=sender.key_lifetime_s)
+                return replay.start(connection, key_lifetime=key_lifetime, **values)
+            return intents.intent(connection, **values)
+
+    def _needless(self, claim: Claim) -> NotAccepted | None:
+        """The last look before a replay: it is dropped where the first call's fate is known now.
+
+        Where the store does not answer nothing leaves either.
+        """
+        if claim.repeats is None:
+            return None
+        try:
+            needed = replays.is_needed(self.database, claim, claim.repeats)
+        except STORE_TROUBLE:
+            return NotAccepted(Detail.TIMEOUT)
+        return None if needed else NotAccepted(Detail.CANCELLED)
+
+    # 5
+
+    def call(
+        self,
+        started: Started,
+        granted: Granted,
+        message: RenderedMessage,
+        line: Connection | NotAccepted,
+    ) -> Outcome:
+        """Make the one request, inside what is left of the attempt's time.
+
+        Without a line, or when this worker was held up since the intent, nothing leaves: that
+        is *not accepted*. From the first byte on, any fault leaves the outcome *unknown*.
+        """
+        if isinstance(line, NotAccepted):
+            return line
+        begins_at = time.monotonic()
+        left = started.ends_at - begins_at
+        if begins_at - started.intended_at > SLIPPED_S or left <= 0:
+            return NotAccepted(Detail.TIMEOUT)
+        envelope = Envelope(
+            destination=granted.answer.destination,
+            message=message,
+            reference=started.reference,
+            key=started.intent.key,
+            budget_s=left,
+            validity_s=max(int(remaining_seconds(granted.expires_at, started.intent.now)), 0),
+        )
+        try:
+            return line.send(envelope)
+        except Exception:  # noqa: BLE001 - an adapter's own fault proves nothing about the message
+            return Unknown(Reason.CONNECTION_LOST)
+
+    # 6
+
+    def record(self, claim: Claim, started: Started, outcome: Outcome) -> None:
+        """Write what the call came to, for as long as it takes."""
+        self.recorder.record(claim, started.reference, outcome)
+
+    def _time_to_connect(self, claim: Claim) -> float:
+        policy = self.shelf.of(claim.policy_revision)
+        left = (claim.stop_at - self.now()).total_seconds()
+        return max(min(policy.call_timeout(Channel(claim.channel)), left), 0.001)
+
+
+def call_budget_s(policy: Policy, channel: Channel) -> float:
+    """The longest that one call may take on `channel`, its final reply included (seconds)."""
+    final = policy.final_reply_timeout_s.email if channel is Channel.EMAIL else 0.0
+    return policy.call_timeout(channel) + final
+
+
+def _permits(intent: Intent | ReplayStart) -> bool:
+    return intent.verdict in (Verdict.STARTED, ReplayVerdict.STARTED)
+
+
+def _started_entry(claim: Claim, intent: Intent | ReplayStart) -> TrailEntry:
+    again = claim.repeats is not None
+    return TrailEntry(
+        notice_id=claim.notice_id,
+        reset_request_id=claim.reset_request_id,
+        channel=claim.channel,
+        from_state=DeliveryState.UNKNOWN if again else DeliveryState.CLAIMED,
+        to_state=DeliveryState.ATTEMPTED,
+        reason=Reason.REPLAY_STARTED if again else Reason.ATTEMPT_STARTED,
+        receipt_id=None,
+        remaining_s=remaining_seconds(intent.expires_at, intent.now),
+    )

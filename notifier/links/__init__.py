@@ -1,0 +1,1 @@
+"""Where the reset link and the destination come from at send time."""

@@ -1,0 +1,1 @@
+"""Message templates by revision and their deterministic rendering."""

@@ -1,0 +1,1 @@
+"""What is counted, judged and told about the product's own work."""

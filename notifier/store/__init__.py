@@ -1,0 +1,1 @@
+"""Postgres: the ledger writes state, the reads feed pages and jobs."""

@@ -1,0 +1,1 @@
+"""Plain SQL for pages and jobs, one file each."""

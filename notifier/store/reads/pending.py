@@ -1,0 +1,130 @@
+"""The page of notices that are not finished, least validity left first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+from notifier.domain.reasons import Reason
+from notifier.store.reads.notice_rows import NoticeRow, rows_of
+from notifier.store.reads.paging import COUNT_CAP, Found, Page, Walk, capped
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from notifier.store.database import PooledConnection
+
+
+class Stage(StrEnum):
+    """A filter on where the work of a pending notice stands."""
+
+    ALL = "all"
+    WAITING = "waiting"
+    SENDING = "sending"
+    UNKNOWN = "unknown"
+    ACCEPTED = "accepted"
+
+
+_STATES: Final = {
+    Stage.WAITING: ["queued", "standby"],
+    Stage.SENDING: ["claimed", "attempted"],
+    Stage.UNKNOWN: ["unknown"],
+    Stage.ACCEPTED: ["accepted"],
+}
+
+_OPEN: Final = "state IN ('email_pending', 'text_pending')"
+_IN_STAGE: Final = """
+    AND EXISTS (SELECT FROM delivery AS d
+                 WHERE d.notice_id = notice.notice_id AND d.state = ANY (%(states)s)
+                   AND (d.state <> 'standby' OR NOT d.is_fallback))
+"""
+
+_KNOWN: Final = "AND (%(upto)s::timestamptz IS NULL OR created_at <= %(upto)s)"
+"""What was there when the first page was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hindrance:
+    """How many open deliveries were turned back, or hang, for one reason.
+
+    No more than `COUNT_CAP` of the queue are looked at, so that a flood costs no more than that.
+    """
+
+    reason: Reason
+    count: int
+
+
+_TURNED_BACK: Final = (
+    Reason.LINK_UNAVAILABLE, Reason.HALTED, Reason.PROVIDER_PAUSED, Reason.NOT_ACCEPTED,
+    Reason.RECONCILED_ABSENT, Reason.LEASE_EXPIRED,
+)  # fmt: skip
+_HINDRANCES: Final = """
+    SELECT reason, count(*) AS count FROM (
+        SELECT reason FROM
+            (SELECT reason FROM delivery WHERE state = 'queued' LIMIT %(cap)s) AS looked_at
+         WHERE reason = ANY (%(turned_back)s)
+        UNION ALL
+        (SELECT %(lapsed)s AS reason FROM delivery
+          WHERE lease_owner IS NOT NULL AND lease_until < db_now() LIMIT %(cap)s)) AS hindered
+     GROUP BY reason ORDER BY 2 DESC, 1
+"""
+
+
+def load_hindrances(connection: PooledConnection) -> tuple[Hindrance, ...]:
+    """What keeps open work from going, the most frequent first; a lapsed lease is `worker_lost`."""
+    values = {
+        "cap": COUNT_CAP,
+        "turned_back": [str(each) for each in _TURNED_BACK],
+        "lapsed": str(Reason.WORKER_LOST),
+    }
+    return tuple(
+        Hindrance(Reason(row["reason"]), row["count"])
+        for row in connection.execute(_HINDRANCES, values)
+    )
+
+
+def load_pending(
+    connection: PooledConnection, walk: Walk, stage: Stage = Stage.ALL
+) -> Page[NoticeRow]:
+    """One page of pending notices; the cost follows open work, not history."""
+    compare, order = walk.words()
+    where = _OPEN if stage is Stage.ALL else _OPEN + _IN_STAGE
+    after = ""
+    values: dict[str, object] = {
+        "states": _STATES.get(stage),
+        "limit": walk.size + 1,
+        "cap": COUNT_CAP + 1,
+        "upto": walk.upto,
+    }
+    if walk.cursor is not None:
+        after = f"AND (expires_at, notice_id) {compare} (%(at)s, %(id)s)"
+        values |= {"at": walk.cursor.at, "id": walk.cursor.row_id}
+    count = connection.execute(
+        f"""
+        SELECT db_now() AS now,
+            (SELECT count(*) FROM
+                (SELECT FROM notice WHERE {where} {_KNOWN} LIMIT %(cap)s) AS counted) AS total,
+            (SELECT count(*) FROM
+                (SELECT FROM notice WHERE {where} AND created_at > %(upto)s
+                  LIMIT %(cap)s) AS new) AS fresh
+        """,
+        values,
+    ).fetchone()
+    assert count is not None  # noqa: S101 - a SELECT without FROM has one row
+    found = connection.execute(
+        f"""
+        SELECT notice_id, expires_at FROM notice WHERE {where} {_KNOWN} {after}
+         ORDER BY expires_at {order}, notice_id {order} LIMIT %(limit)s
+        """,
+        values,
+    ).fetchall()
+    kept, earlier, later = walk.cut(found, _key, count["now"])
+    rows = rows_of(connection, [row["notice_id"] for row in kept])
+    fresh = capped(count["fresh"])[0]
+    total = capped(count["total"])
+    return Page(rows, earlier, later, *total, count["now"], fresh, walk.upto)
+
+
+def _key(row: Found) -> tuple[datetime, str]:
+    return row["expires_at"], str(row["notice_id"])

@@ -1,0 +1,1 @@
+"""HTTP, for machines and for people."""

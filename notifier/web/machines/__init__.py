@@ -1,0 +1,1 @@
+"""Signed and token-bearing endpoints for other programs."""

@@ -1,0 +1,329 @@
+"""The policy: its values as a form, what a draft would change, and every revision there was.
+
+Three steps: fill in, see what changes and what follows, keep with a reason. Nothing is kept on
+the server in between; the forms carry the draft and the revision that it started from, and are
+refused with the newer one where another was kept meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from werkzeug.exceptions import NotFound
+
+from notifier.accounts.permissions import Permission
+from notifier.accounts.read_audit import Outcome, Read
+from notifier.domain.policy import Policy, PolicyInvalid, Problem
+from notifier.domain.policy_drafts import Change, changes, flat, to_toml
+from notifier.flow import policies as flow
+from notifier.flow.policies import PolicyRefused, StalePolicy
+from notifier.store.reads.policies import (
+    History,
+    NoRevision,
+    RevisionRow,
+    learnt_life_s,
+    load_history,
+    load_pinned,
+    load_revision,
+)
+from notifier.web.people import policy_effects, policy_form, policy_margins, policy_words
+from notifier.web.people import rows as twins
+from notifier.web.people.asked import NUMBER, asked, checked
+from notifier.web.people.notebook import Notebook
+from notifier.web.people.policy_form import Typed
+from notifier.web.people.rows import Cell
+from notifier.web.people.visit import needs, services, visitor, wanted, write_down
+
+if TYPE_CHECKING:
+    from notifier.store.database import PooledConnection
+
+COLUMNS: Final = (
+    "revision", "created_at", "author", "reason", "changed", "open_notices", "digest",
+)  # fmt: skip
+NOTHING_DIFFERS: Final = "Nothing differs from the revision in force, so there is nothing to keep."
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was typed, and the revision that it started from. `newest` is the one in force."""
+
+    typed: Typed
+    base: RevisionRow
+    newest: RevisionRow
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether another revision was kept meanwhile."""
+        return self.base.revision != self.newest.revision
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """What was typed, as a document."""
+        return policy_form.document_of(self.typed)
+
+
+@needs(Permission.VIEW_POLICY)
+def policy() -> ResponseReturnValue:
+    """The values in force as a form, or as a table for whoever may not change them."""
+    wish = asked(before=NUMBER)
+    before = int(wish.chosen["before"]) if "before" in wish.chosen else None
+    with services().database.connection() as connection:
+        history = load_history(connection, before=before)
+        write_down(connection, Read("list", "policy", None, len(history.rows)))
+    cells = map(revision_cells, history.rows)
+    twin = twins.for_programs(wanted(), "policy", COLUMNS, cells, history.as_of, {})
+    if twin is not None:
+        return twin
+    newest = _revision(history.newest)
+    draft = Draft(policy_form.typed_of(_full(newest)), newest, newest)
+    return _form_page(draft, history=history, wish=wish)
+
+
+@needs(Permission.CHANGE_POLICY)
+def check_policy() -> ResponseReturnValue:
+    """Show what the draft would change; or the form again, to go on or with what is wrong."""
+    draft = _drafted()
+    match request.form.get("act"):
+        case "edit":
+            return _form_page(draft)
+        case "propose":
+            return _form_page(_proposed(draft))
+        case _:
+            return _judged(draft)
+
+
+@needs(Permission.CHANGE_POLICY)
+def keep_policy() -> ResponseReturnValue:
+    """Make the draft the revision in force."""
+    draft, reason = _drafted(), request.form.get("reason", "")
+    note = Notebook(str(draft.base.revision + 1), "policy", _printable(reason))
+    note.write(Outcome.ASKED)
+    try:
+        kept = flow.keep(
+            services().database,
+            Policy.from_document(draft.document),
+            base=draft.base.revision,
+            author=visitor().name,
+            reason=reason,
+        )
+    except (PolicyInvalid, PolicyRefused) as error:
+        note.write(Outcome.NOT_DONE)
+        is_reason = isinstance(error, PolicyRefused)
+        return _judged(draft, fault=f"{error}.".capitalize() if is_reason else None)
+    except StalePolicy:
+        note.write(Outcome.STALE)
+        return _stale_page(_drafted())
+    note.write(Outcome.DONE)
+    return redirect(url_for("people.policy_revision", revision=kept), 303)
+
+
+@needs(Permission.VIEW_POLICY)
+def policy_revision(revision: int) -> ResponseReturnValue:
+    """One revision: who kept it when and why, what it changed, and which notices follow it."""
+    with services().database.connection() as connection:
+        row = load_revision(connection, revision)
+        if row is None:
+            raise NotFound
+        pinned = load_pinned(connection, revision)
+        newest = load_history(connection, size=1)
+        write_down(connection, Read("view", "policy", str(revision), row.open_notices))
+    return render_template(
+        "pages/policy_revision.html", row=row, changes=_changes_of(row), pinned=pinned,
+        is_newest=revision == newest.newest, as_of=newest.as_of, told=policy_words.told,
+        values=flat(_full(row)), groups=policy_form.grouped(flat(_full(row))),
+        words_of=policy_words.words_of,
+    )  # fmt: skip
+
+
+@needs(Permission.VIEW_POLICY)
+def policy_file(revision: int) -> ResponseReturnValue:
+    """One revision as the file that the setting of the policy takes."""
+    with services().database.connection() as connection:
+        row = load_revision(connection, revision)
+        if row is None:
+            raise NotFound
+        write_down(connection, Read("view", "policy_file", str(revision)))
+    name = f"policy-{revision}.toml"
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(to_toml(_full(row)), content_type="application/toml", headers=headers)
+
+
+def revision_cells(row: RevisionRow) -> dict[str, Cell]:
+    """One revision as a program gets it."""
+    return {
+        "revision": row.revision, "created_at": row.created_at, "author": row.author,
+        "reason": row.reason, "changed": ", ".join(each.name for each in _changes_of(row)),
+        "open_notices": row.open_notices, "digest": row.digest,
+    }  # fmt: skip
+
+
+def rebased(draft: Draft) -> tuple[Draft, list[str]]:
+    """The draft on the newest revision: what its author left alone is as it stands there.
+
+    The names are those that both changed, each in its own way; the author's word stays.
+    """
+    was = policy_form.typed_of(_full(draft.base))
+    now = policy_form.typed_of(_full(draft.newest))
+    typed = {
+        name: now[name] if draft.typed.get(name) in {None, was.get(name)} else draft.typed[name]
+        for name in now
+    }
+    both = [
+        name for name in now
+        if was.get(name) != now[name] != typed[name] != was.get(name)
+    ]  # fmt: skip
+    return Draft(typed, draft.newest, draft.newest), both
+
+
+def _drafted() -> Draft:
+    """The draft that a form carries. Raises `Unfit` where it carries no revision of ours."""
+    number = checked({"revision": NUMBER}, request.form).get("revision", "0")
+    with services().database.connection() as connection:
+        newest = _newest(connection)
+        base = load_revision(connection, int(number)) or newest
+    typed = policy_form.typed_in(request.form, policy_form.typed_of(_full(base)))
+    return Draft(typed, base, newest)
+
+
+def _judged(draft: Draft, *, fault: str | None = None) -> ResponseReturnValue:
+    """The page of changes; the form again where the draft cannot be used."""
+    if draft.is_stale:
+        return _stale_page(draft)
+    try:
+        new = Policy.from_document(draft.document)
+    except PolicyInvalid as error:
+        return _form_page(draft, problems=error.problems, status=422)
+    old = Policy.from_document(draft.base.document)
+    if new == old:
+        return _form_page(draft, fault=NOTHING_DIFFERS, status=422)
+    return _changes_page(draft, old, new, fault=fault)
+
+
+def _changes_page(
+    draft: Draft, old: Policy, new: Policy, *, fault: str | None
+) -> ResponseReturnValue:
+    with services().database.connection() as connection:
+        life_s = learnt_life_s(connection)
+        latencies = policy_margins.load(connection)
+        write_down(connection, Read("view", "policy_draft", str(draft.base.revision)))
+    return make_response(
+        render_template(
+            "pages/policy_changes.html", draft=draft, told=policy_words.told,
+            changes=changes(old.to_document(), new.to_document()),
+            words_of=policy_words.words_of, following=policy_effects.followings(old, new, life_s),
+            tried=policy_effects.tried(old, new, latencies, life_s), fault=fault,
+            reason=request.form.get("reason", ""), longest=flow.LONGEST_REASON,
+            within_s=flow.RULES_WITHIN_S,
+        ),
+        422 if fault else 200,
+    )  # fmt: skip
+
+
+def _stale_page(draft: Draft) -> ResponseReturnValue:
+    on_newest, both = rebased(draft)
+    newer = changes(_full(draft.base), _full(draft.newest))
+    return _form_page(on_newest, newer=newer, both=both, status=409)
+
+
+def _form_page(  # noqa: PLR0913 - what may stand on one page, by name
+    draft: Draft,
+    *,
+    history: History | None = None,
+    wish: Any = None,
+    problems: list[Problem] | tuple[Problem, ...] = (),
+    fault: str | None = None,
+    newer: list[Change] | tuple[Change, ...] = (),
+    both: list[str] | tuple[str, ...] = (),
+    status: int = 200,
+) -> ResponseReturnValue:
+    with services().database.connection() as connection:
+        margins = policy_margins.beside(connection, Policy.from_document(draft.base.document))
+        if history is None:
+            history = load_history(connection)
+            write_down(connection, Read("list", "policy", None, len(history.rows)))
+    names = {each.pointer: policy_form.field_of(each, draft.typed) for each in problems}
+    return make_response(
+        render_template(
+            "pages/policy.html", draft=draft, form=policy_form.form_of(draft.typed, problems),
+            groups=policy_form.grouped(draft.typed), words_of=policy_words.words_of,
+            problems=problems, names=names,
+            unfolded=_unfolded([*filter(None, names.values()), *both]),
+            fault=fault, newer=newer, both=both, margins=margins,
+            history=history, changes_of=_changes_of, told=policy_words.told,
+            may_change=visitor().may(Permission.CHANGE_POLICY), within_s=flow.RULES_WITHIN_S,
+            wish=replace(wish or asked(), endpoint="people.policy"),
+        ),
+        status,
+    )  # fmt: skip
+
+
+def _unfolded(names: Iterable[str]) -> set[str]:
+    """The parts of the form that are open: the first ones, and those with something to look at."""
+    wanted = set(names)
+    return {"time", "doubt"} | {
+        each.key for each in policy_words.GROUPS if wanted & set(each.values)
+    }
+
+
+def _proposed(draft: Draft) -> Draft:
+    """The draft with every proposal in it that could be made."""
+    with services().database.connection() as connection:
+        margins = policy_margins.beside(connection, Policy.from_document(draft.base.document))
+    put_in = policy_form.typed_of(margins.document)
+    names = {name for name, new in put_in.items() if new != draft.typed.get(name)}
+    kept = {name for name in names if name in margins.proposed}
+    return replace(draft, typed={**draft.typed, **{name: put_in[name] for name in kept}})
+
+
+def _newest(connection: PooledConnection) -> RevisionRow:
+    return load_history(connection, size=1).rows[0]
+
+
+def _revision(number: int) -> RevisionRow:
+    with services().database.connection() as connection:
+        row = load_revision(connection, number)
+    if row is None:
+        raise NotFound
+    return row
+
+
+def _full(row: RevisionRow) -> dict[str, Any]:
+    """The revision's document with every key, also those that came after it."""
+    return Policy.from_document(row.document).to_document()
+
+
+def _changes_of(row: RevisionRow) -> list[Change]:
+    """What the revision changed; the first one changed nothing."""
+    if row.before is None:
+        return []
+    return changes(Policy.from_document(row.before).to_document(), _full(row))
+
+
+def _nothing_yet(error: NoRevision) -> ResponseReturnValue:
+    """Where no process has begun the policy: nothing to show, and nothing to change."""
+    with services().database.connection() as connection:
+        write_down(connection, Read("list", "policy", None, 0))
+    if plain := twins.for_programs(wanted(), "policy", COLUMNS, (), error.as_of, {}):
+        return plain
+    status = 200 if request.method == "GET" else 409
+    return make_response(render_template("pages/policy_none.html"), status)
+
+
+def _printable(reason: str) -> str | None:
+    kept = reason.strip()[: flow.LONGEST_REASON]
+    return kept if kept and kept.isprintable() else None
+
+
+def add_policy(blueprint: Blueprint) -> None:
+    """Put the pages at their addresses."""
+    blueprint.register_error_handler(NoRevision, _nothing_yet)
+    add, one = blueprint.add_url_rule, "/policy/revisions/<int:revision>"
+    add("/policy", view_func=policy, methods=["GET"])
+    add("/policy", view_func=check_policy, methods=["POST"])
+    add("/policy/revisions", view_func=keep_policy, methods=["POST"])
+    add(one, view_func=policy_revision)
+    add(f"{one}/policy.toml", view_func=policy_file)

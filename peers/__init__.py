@@ -1,0 +1,1 @@
+"""Stand-ins that speak the real protocols over sockets; used by `make run` and the tests."""

@@ -1,0 +1,1 @@
+"""Tests: honest sockets, a real Postgres, the clock in hand."""

@@ -1,0 +1,1 @@
+"""What the design says must happen; written from it alone, and importing nothing of the product."""

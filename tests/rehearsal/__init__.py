@@ -1,0 +1,1 @@
+"""Rehearsals: the engine, its agreement with the real ledger, and the command."""
