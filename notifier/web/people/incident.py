@@ -156,7 +156,7 @@ def _load(connection: PooledConnection, wish: Asked, now: datetime) -> Incident:
         minutes = reads.load_notice_minutes(connection, event, since, until, channel)
     else:
         narrowing = Narrowing(channel, chosen.get("region"), chosen.get("template"))
-        minutes = rollups.load_minutes(connection, since, until, narrowing)
+        minutes = services().hours.load_minutes(connection, since, until, narrowing)
     minutes = _without_what_is_not_over(minutes, now)
     rules = thresholds.rules(limits.in_force(connection))
     crossings = thresholds.first_crossings(rules, minutes)

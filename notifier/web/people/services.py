@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from notifier.accounts.sessions import Ways
 from notifier.flow.exports import Exporter
 from notifier.flow.operator_acts import OperatorActs
 from notifier.store.database import Database
+from notifier.store.reads.counted_hours import CountedHours
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class PeopleServices:
     `issuer` is where people sign in beside or in place of local accounts. `count_sign_in` takes
     the way (password, link, oidc), what came of it (done, refused), and whether a local account
     was used although there is an issuer.
+
+    `hours`: what was counted, kept in memory for this process's `database`.
 
     `public_url` has no slash at its end. `secure` says whether people reach us over https.
     """
@@ -41,6 +44,7 @@ class PeopleServices:
     issuer: Issuer | None = None
     local_accounts: bool = True
     count_sign_in: Callable[[str, str, bool], None] = lambda *_: None
+    hours: CountedHours = field(default_factory=CountedHours)
 
     @property
     def ways(self) -> Ways:
