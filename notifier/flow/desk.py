@@ -31,7 +31,8 @@ from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState, NoticeState
 from notifier.flow.policies import PolicyShelf
 from notifier.store.database import Database, PooledConnection
-from notifier.store.ledger.book import Book, HeldDelivery, Origin, held
+from notifier.store.ledger.book import Book, Origin, held
+from notifier.store.ledger.held_rows import HeldDelivery
 from notifier.store.trail import Announce, TrailEntry
 
 RULES = Origin("service")

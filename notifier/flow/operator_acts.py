@@ -20,7 +20,8 @@ from notifier.flow.cancel import write_cancel
 from notifier.flow.desk import Desk
 from notifier.store.database import Database
 from notifier.store.ledger import operators
-from notifier.store.ledger.book import Book, HeldDelivery, Origin
+from notifier.store.ledger.book import Book, Origin
+from notifier.store.ledger.held_rows import HeldDelivery
 
 ASKABLE: Final = frozenset({DeliveryState.UNKNOWN, DeliveryState.ACCEPTED})
 

@@ -22,7 +22,8 @@ from notifier.flow.desk import Desk
 from notifier.ports.asking import ProviderReceipt
 from notifier.store.database import Database, PooledConnection
 from notifier.store.ledger import receipts as inbox
-from notifier.store.ledger.book import Book, HeldAttempt, Origin
+from notifier.store.ledger.book import Book, Origin
+from notifier.store.ledger.held_rows import HeldAttempt
 from notifier.store.ledger.receipts import Taken
 
 BATCH: Final = 50

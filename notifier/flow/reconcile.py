@@ -38,7 +38,8 @@ from notifier.ports.asking import (
 from notifier.ports.links import LinkGone, LinkGranted, LinkRequest, LinkSource
 from notifier.store.database import Database, PooledConnection
 from notifier.store.ledger import looks
-from notifier.store.ledger.book import Book, HeldAttempt, Origin
+from notifier.store.ledger.book import Book, Origin
+from notifier.store.ledger.held_rows import HeldAttempt
 from notifier.store.ledger.looks import Look
 
 log = logging.getLogger(__name__)

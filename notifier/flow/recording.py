@@ -25,8 +25,9 @@ from notifier.flow.put_back import randomness
 from notifier.flow.receipts import apply_waiting
 from notifier.store.database import Database, PooledConnection, StoreUnavailable
 from notifier.store.ledger import pauses
-from notifier.store.ledger.book import Book, HeldAttempt, Origin
+from notifier.store.ledger.book import Book, Origin
 from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.held_rows import HeldAttempt
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ from notifier.domain.reasons import Reason
 from notifier.flow.desk import Desk
 from notifier.store.database import Database
 from notifier.store.ledger import tickets
-from notifier.store.ledger.book import NoSuchNotice, Origin
+from notifier.store.ledger.book import Origin
+from notifier.store.ledger.held_rows import NoSuchNotice
 
 
 def link(

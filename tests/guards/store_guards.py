@@ -8,7 +8,7 @@ ADMISSION = "notifier/store/ledger/admission.py"
 CLAIM = "notifier/store/ledger/claim.py"
 INTENT = "notifier/store/ledger/intent.py"
 HALTS = "notifier/store/ledger/halts.py"
-BOOK = "notifier/store/ledger/book.py"
+HELD_ROWS = "notifier/store/ledger/held_rows.py"
 ROLES = "migrations/sql/0001_roles.sql"
 FOUNDATION = "migrations/sql/0001_foundation.sql"
 L = "tests/db/ledger/"
@@ -109,7 +109,7 @@ STORE_GUARDS: tuple[Guard, ...] = (
         "P8",
         "two writers read one head and the chain forks",
         Replaced(
-            BOOK,
+            HELD_ROWS,
             "FROM notice WHERE notice_id = %(notice_id)s FOR UPDATE",
             "FROM notice WHERE notice_id = %(notice_id)s",
         ),

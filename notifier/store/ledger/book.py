@@ -1,9 +1,8 @@
 """Holds one notice under its locks, and writes what is decided about it.
 
-`held` locks the notice, then its deliveries (email first), then reads the open attempts:
-the lock order of the whole product. Whoever holds the book decides on what it then shows,
-moves deliveries through it, and leaves; the writes and the commit go out together. Every
-move writes its trail row, so the trail cannot be forgotten.
+`held` locks the notice's rows (`held_rows`). Whoever holds the book decides on what it then
+shows, moves deliveries through it, and leaves; the writes and the commit go out together.
+Every move writes its trail row, so the trail cannot be forgotten.
 """
 
 from __future__ import annotations
@@ -23,38 +22,12 @@ from psycopg import sql
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState, NoticeState, is_permitted
 from notifier.store import trail
+from notifier.store.ledger.held_rows import HeldAttempt, HeldDelivery, HeldNotice, hold
 from notifier.store.statement import Statement
 
 Row = dict[str, Any]
 
-HOLD_NOTICE: Final = """
-SELECT notice_id, event_id, reset_request_id, account_id, template_id, template_revision,
-       locale_used, policy_revision, mode, state, basis, canceled_reason, canceled_at,
-       created_at, expires_at, fallback_at, hold_noted, avoidable_noted
-  FROM notice WHERE notice_id = %(notice_id)s FOR UPDATE
-"""
-
-HOLD_DELIVERIES: Final = """
-SELECT channel, state, reason, detail, is_fallback, provider, final_acceptance, stop_at,
-       expires_at, due_at, link_tries, attempts, fence, lease_owner, lease_until,
-       next_check_at, looks, absent_looks, replay_due_at, may_have_left, left_at, arrived_at,
-       requeued_at
-  FROM delivery WHERE notice_id = %(notice_id)s ORDER BY channel FOR UPDATE
-"""
-
-# Read after the locks were granted, so that a decision never rests on the time before a wait.
-HOLD_ATTEMPTS: Final = """
-SELECT db_now() AS now, a.channel, a.number, a.class, a.reference, a.provider, a.owner, a.fence,
-       a.started_at, a.deadline, a.finished_at, a.outcome, a.reason, a.call_ended, a.resolved_at,
-       a.provider_message_id, a.replay_authorised_at, a.replay_started_at
-  FROM (SELECT 1) one
-  LEFT JOIN attempt a ON a.notice_id = %(notice_id)s
- ORDER BY a.channel, a.number
-"""
-
 PATIENCE: Final = "SELECT set_config('lock_timeout', %s, true)"
-
-STANDING_HALTS: Final = "SELECT scope FROM halt WHERE released_at IS NULL"
 
 APPEND: Final = f"""
 WITH clock AS MATERIALIZED (SELECT %(now)s::timestamptz AS now),
@@ -81,10 +54,6 @@ _RESOLVE_ATTEMPT: Final = (
 )
 _AMEND_NOTICE: Final = "UPDATE notice SET {}, changed_at = %(_now)s WHERE notice_id = %(_notice)s"
 
-_HOLD_NOTICE: Final = Statement(HOLD_NOTICE)
-_HOLD_DELIVERIES: Final = Statement(HOLD_DELIVERIES)
-_HOLD_ATTEMPTS: Final = Statement(HOLD_ATTEMPTS)
-_STANDING_HALTS: Final = Statement(STANDING_HALTS)
 _APPEND: Final = Statement(APPEND)
 
 
@@ -95,82 +64,6 @@ def _update(template: str, columns: tuple[str, ...]) -> Statement:
         sql.SQL("{} = {}").format(sql.Identifier(name), sql.Placeholder(name)) for name in columns
     )
     return Statement(template.format(assignments.as_string()))
-
-
-@dataclass(frozen=True, slots=True)
-class HeldNotice:
-    """The notice's row as locked."""
-
-    notice_id: UUID
-    event_id: str
-    reset_request_id: str
-    account_id: str
-    template_id: str
-    template_revision: str
-    locale_used: str
-    policy_revision: int
-    mode: str
-    state: str
-    basis: str | None
-    canceled_reason: str | None
-    canceled_at: datetime | None
-    created_at: datetime
-    expires_at: datetime
-    fallback_at: datetime | None
-    hold_noted: bool
-    avoidable_noted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HeldDelivery:
-    """A delivery's row as locked, kept up to date with the moves made through the book."""
-
-    channel: Channel
-    state: DeliveryState
-    reason: str
-    detail: str | None
-    is_fallback: bool
-    provider: str | None
-    final_acceptance: bool
-    stop_at: datetime
-    expires_at: datetime
-    due_at: datetime
-    link_tries: int
-    attempts: int
-    fence: int
-    lease_owner: str | None
-    lease_until: datetime | None
-    next_check_at: datetime | None
-    looks: int
-    absent_looks: int
-    replay_due_at: datetime | None
-    may_have_left: bool
-    left_at: datetime | None
-    arrived_at: datetime | None
-    requeued_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class HeldAttempt:
-    """One attempt of the notice."""
-
-    channel: str
-    number: int
-    klass: str
-    reference: str
-    provider: str
-    owner: str
-    fence: int
-    started_at: datetime
-    deadline: datetime
-    finished_at: datetime | None
-    outcome: str | None
-    reason: str | None
-    call_ended: bool
-    resolved_at: datetime | None
-    provider_message_id: str | None
-    replay_authorised_at: datetime | None
-    replay_started_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,10 +252,6 @@ class Book:
                 raise RuntimeError(message)
 
 
-class NoSuchNotice(LookupError):
-    """No notice has this id."""
-
-
 @contextmanager
 def held(
     connection: psycopg.Connection[Row], notice_id: UUID, *, patience_ms: int | None = None
@@ -376,36 +265,7 @@ def held(
         if patience_ms is not None:
             # For this transaction only: behind a pooler the session is somebody else's next.
             connection.execute(PATIENCE, [f"{patience_ms}ms"])
-        book = _open(connection, notice_id)
+        rows = hold(connection, notice_id)
+        book = Book(rows.notice, rows.deliveries, rows.attempts, rows.now, rows.halts)
         yield book
         book.write(connection, pipeline)
-
-
-def _open(connection: psycopg.Connection[Row], notice_id: UUID) -> Book:
-    key = {"notice_id": notice_id}
-    notices = _HOLD_NOTICE.run(connection, key)
-    deliveries = _HOLD_DELIVERIES.run(connection, key)
-    attempts = _HOLD_ATTEMPTS.run(connection, key)
-    halts = _STANDING_HALTS.run(connection, {})
-    notice = notices.fetchone()
-    if notice is None:
-        raise NoSuchNotice
-    held_deliveries = {
-        Channel(row["channel"]): HeldDelivery(
-            **{**row, "channel": Channel(row["channel"]), "state": DeliveryState(row["state"])}
-        )
-        for row in deliveries.fetchall()
-    }
-    attempt_rows = attempts.fetchall()
-    now = attempt_rows[0]["now"]
-    scopes = frozenset(row["scope"] for row in halts.fetchall())
-    return Book(HeldNotice(**notice), held_deliveries, _attempts(attempt_rows), now, scopes)
-
-
-def _attempts(rows: list[Row]) -> list[HeldAttempt]:
-    kept = []
-    for row in rows:
-        row.pop("now", None)
-        if row["channel"] is not None:
-            kept.append(HeldAttempt(klass=row.pop("class"), **row))
-    return kept

@@ -9,7 +9,7 @@ from notifier.domain.outcome import Accepted, NotAccepted, Refused, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
 from notifier.flow.cancel import REASONS, Canceled, cancel
-from notifier.store.ledger.book import NoSuchNotice
+from notifier.store.ledger.held_rows import NoSuchNotice
 from tests.database import Clock
 from tests.db.conftest import MakeRig
 from tests.db.rig import BOTH, TRANSPORT, Rig
