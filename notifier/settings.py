@@ -28,9 +28,41 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
-from notifier import setting_values as read
 from notifier.domain.policy import EMAIL_PROVIDERS, SMS_PROVIDERS
-from notifier.setting_values import ApiToken, Bind, KeyRing, SigningSecret, SmtpServer
+from notifier.setting_addresses import (
+    is_loopback,
+    read_base_url,
+    read_bind,
+    read_database_url,
+    read_guarded_base_url,
+    read_guarded_url,
+    read_resolver,
+    read_secret_url,
+    read_smtp,
+)
+from notifier.setting_readers import (
+    entries,
+    read_api_tokens,
+    read_bare_address,
+    read_flag,
+    read_key_ring,
+    read_names,
+    read_rate,
+    read_role_order,
+    read_seed_ring,
+    read_selectors,
+    read_signing_secret,
+    read_signing_secrets,
+)
+from notifier.setting_values import (
+    ROLE_NAMES,
+    ApiToken,
+    Bind,
+    KeyRing,
+    SigningSecret,
+    SmtpServer,
+    Unusable,
+)
 
 PREFIX: Final = "NOTIFIER_"
 
@@ -48,15 +80,15 @@ NEEDED_BY_OIDC: Final = ("OIDC_CLIENT_ID", "OIDC_CLIENT_SECRET", "OIDC_ROLE_CLAI
 def _existing_file(path: Path) -> Path:
     if not path.is_file():
         message = "there is no such file"
-        raise read.Unusable(message)
+        raise Unusable(message)
     return path
 
 
 _Secret = Annotated[SecretStr, NoDecode]
-_Url = Annotated[str, NoDecode, BeforeValidator(read.read_guarded_url)]
-_BaseUrl = Annotated[str, NoDecode, BeforeValidator(read.read_guarded_base_url)]
-_SignedBy = Annotated[SigningSecret, NoDecode, BeforeValidator(read.read_signing_secret)]
-_Keys = Annotated[KeyRing, NoDecode, BeforeValidator(read.read_key_ring)]
+_Url = Annotated[str, NoDecode, BeforeValidator(read_guarded_url)]
+_BaseUrl = Annotated[str, NoDecode, BeforeValidator(read_guarded_base_url)]
+_SignedBy = Annotated[SigningSecret, NoDecode, BeforeValidator(read_signing_secret)]
+_Keys = Annotated[KeyRing, NoDecode, BeforeValidator(read_key_ring)]
 
 
 def _wants(what: str, default: Any = ...) -> Any:
@@ -74,46 +106,46 @@ class Settings(BaseSettings):
         validate_default=False,
     )
 
-    database_url: Annotated[SecretStr | None, NoDecode, BeforeValidator(read.read_database_url)] = (
+    database_url: Annotated[SecretStr | None, NoDecode, BeforeValidator(read_database_url)] = (
         _wants("postgresql://user:password@host[,host]/database", None)
     )
     data_dir: Path = _wants("a folder for the embedded database", Path("var"))
-    bind: Annotated[Bind, NoDecode, BeforeValidator(read.read_bind)] = _wants(
+    bind: Annotated[Bind, NoDecode, BeforeValidator(read_bind)] = _wants(
         "host:port", Bind("127.0.0.1", 8000)
     )
-    public_url: Annotated[str, NoDecode, BeforeValidator(read.read_base_url)] = _wants(
+    public_url: Annotated[str, NoDecode, BeforeValidator(read_base_url)] = _wants(
         "the http(s) address that providers and people use", ""
     )
     proxy_hops: int = Field(0, ge=0, le=10, description="a whole number from 0 to 10")
     ingest_secrets: Annotated[
-        tuple[SigningSecret, ...], NoDecode, BeforeValidator(read.read_signing_secrets)
+        tuple[SigningSecret, ...], NoDecode, BeforeValidator(read_signing_secrets)
     ] = _wants("one or more whsec_ secrets, comma-separated, of at least 16 bytes in base64")
-    admission_rate_per_s: Annotated[float | None, NoDecode, BeforeValidator(read.read_rate)] = (
-        _wants("events per second, above nought, or off", None)
+    admission_rate_per_s: Annotated[float | None, NoDecode, BeforeValidator(read_rate)] = _wants(
+        "events per second, above nought, or off", None
     )
-    api_tokens: Annotated[tuple[ApiToken, ...], NoDecode, BeforeValidator(read.read_api_tokens)] = (
+    api_tokens: Annotated[tuple[ApiToken, ...], NoDecode, BeforeValidator(read_api_tokens)] = (
         _wants("name:scope+scope:sha256-hex-of-token entries, comma-separated", ())
     )
     secret_key: _Keys = _wants("a random text of at least 32 characters; old ones after a comma")
     fingerprint_key: _Keys = _wants(
         "a random text of at least 32 characters; old ones after a comma"
     )
-    checkpoint_key: Annotated[KeyRing | None, NoDecode, BeforeValidator(read.read_seed_ring)] = (
-        _wants("an Ed25519 seed of 32 bytes in hex or base64; old ones after a comma", None)
+    checkpoint_key: Annotated[KeyRing | None, NoDecode, BeforeValidator(read_seed_ring)] = _wants(
+        "an Ed25519 seed of 32 bytes in hex or base64; old ones after a comma", None
     )
     link_url: _Url = _wants("the auth service's https address (http on loopback only)")
     link_secret: _SignedBy = _wants("one whsec_ secret of at least 16 bytes in base64")
     email_providers: Annotated[
-        tuple[str, ...], NoDecode, BeforeValidator(read.read_names(EMAIL_PROVIDERS))
+        tuple[str, ...], NoDecode, BeforeValidator(read_names(EMAIL_PROVIDERS))
     ] = _wants(f"ordered names out of {', '.join(EMAIL_PROVIDERS)}")
     sms_providers: Annotated[
-        tuple[str, ...], NoDecode, BeforeValidator(read.read_names(SMS_PROVIDERS))
+        tuple[str, ...], NoDecode, BeforeValidator(read_names(SMS_PROVIDERS))
     ] = _wants(f"ordered names out of {', '.join(SMS_PROVIDERS)}", ())
-    smtp_url: Annotated[SmtpServer | None, NoDecode, BeforeValidator(read.read_smtp)] = _wants(
+    smtp_url: Annotated[SmtpServer | None, NoDecode, BeforeValidator(read_smtp)] = _wants(
         "smtp://user:password@host:587?starttls=1 or smtps://…; unencrypted on loopback only",
         None,
     )
-    email_from: Annotated[str | None, BeforeValidator(read.read_bare_address)] = _wants(
+    email_from: Annotated[str | None, BeforeValidator(read_bare_address)] = _wants(
         "a bare email address", None
     )
     twilio_account_sid: str | None = _wants("the account's SID", None)
@@ -138,25 +170,25 @@ class Settings(BaseSettings):
     oidc_client_secret: _Secret | None = _wants("the client's secret", None)
     oidc_role_claim: str | None = _wants("the claim that holds the role", None)
     oidc_roles: Annotated[
-        tuple[tuple[str, str], ...], NoDecode, BeforeValidator(read.read_role_order)
+        tuple[tuple[str, str], ...], NoDecode, BeforeValidator(read_role_order)
     ] = _wants(
         f"value=role entries, comma-separated, the deciding one first; "
-        f"roles are {', '.join(read.ROLE_NAMES)}",
+        f"roles are {', '.join(ROLE_NAMES)}",
         (),
     )
-    local_accounts: Annotated[bool, NoDecode, BeforeValidator(read.read_flag)] = _wants(
+    local_accounts: Annotated[bool, NoDecode, BeforeValidator(read_flag)] = _wants(
         "1 to keep local accounts beside single sign-on, else 0", False
     )
-    alert_urls: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(read.entries)] = _wants(
+    alert_urls: Annotated[tuple[SecretStr, ...], NoDecode, BeforeValidator(entries)] = _wants(
         "Apprise URLs, comma-separated", ()
     )
-    deadman_url: Annotated[SecretStr | None, NoDecode, BeforeValidator(read.read_secret_url)] = (
-        _wants("an https address to ping (http on loopback only)", None)
+    deadman_url: Annotated[SecretStr | None, NoDecode, BeforeValidator(read_secret_url)] = _wants(
+        "an https address to ping (http on loopback only)", None
     )
-    dkim_selectors: Annotated[tuple[str, ...], NoDecode, BeforeValidator(read.read_selectors)] = (
-        _wants("DKIM selectors, comma-separated", ())
+    dkim_selectors: Annotated[tuple[str, ...], NoDecode, BeforeValidator(read_selectors)] = _wants(
+        "DKIM selectors, comma-separated", ()
     )
-    dns_resolver: Annotated[Bind | None, NoDecode, BeforeValidator(read.read_resolver)] = _wants(
+    dns_resolver: Annotated[Bind | None, NoDecode, BeforeValidator(read_resolver)] = _wants(
         "the address of a DNS resolver in numbers, with :port where that is not 53", None
     )
     workers: int = Field(16, ge=0, le=512, description="a whole number from 0 to 512")
@@ -252,7 +284,7 @@ def _missing(given: Mapping[str, str]) -> Iterator[SettingProblem]:
 def _unprotected(settings: Settings) -> Iterator[SettingProblem]:
     """Where people would come back from the issuer over a line that anybody reads."""
     url = urlsplit(settings.public_base)
-    if settings.oidc_issuer and url.scheme != "https" and not read.is_loopback(url.hostname or ""):
+    if settings.oidc_issuer and url.scheme != "https" and not is_loopback(url.hostname or ""):
         why = f"is plain http beyond loopback, which {PREFIX}OIDC_ISSUER forbids"
         yield SettingProblem(f"{PREFIX}PUBLIC_URL", why, "an https address")
 
@@ -268,7 +300,7 @@ def _faults(error: ValidationError) -> Iterator[SettingProblem]:
         ours = fault.get("ctx", {}).get("error")
         if fault["type"] == "missing":
             yield problem_of(name, "is not set")
-        elif isinstance(ours, read.Unusable):
+        elif isinstance(ours, Unusable):
             yield problem_of(name, f"cannot be used ({ours})")
         else:
             yield problem_of(name, "cannot be used")

@@ -23,7 +23,8 @@ from notifier.accounts import oidc_tokens
 from notifier.accounts.oidc import Client, IssuerUnreachable, Refusal, SignInRefused
 from notifier.accounts.oidc_starts import Start
 from notifier.clock import steady
-from notifier.setting_values import Unusable, read_guarded_endpoint
+from notifier.setting_addresses import read_guarded_endpoint
+from notifier.setting_values import Unusable
 from notifier.timed_http import HttpAnswer, HttpTroubleError, TimedHttp
 
 LIMIT_S: Final = 5.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from notifier.flow.checkpoints import public_keys
-from notifier.setting_values import read_seed_ring
+from notifier.setting_readers import read_seed_ring
 from notifier.store.database import Database
 from notifier.store.reads import trail, trail_export, trail_rebuild
 from notifier.store.reads.trail_export import Scope

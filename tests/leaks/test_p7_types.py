@@ -25,13 +25,8 @@ from notifier.messages.render import render
 from notifier.ports.links import LinkGranted
 from notifier.ports.sending import Envelope
 from notifier.providers.smtp import SmtpAccount, SmtpSender
-from notifier.setting_values import (
-    read_api_tokens,
-    read_database_url,
-    read_key_ring,
-    read_signing_secret,
-    read_smtp,
-)
+from notifier.setting_addresses import read_database_url, read_smtp
+from notifier.setting_readers import read_api_tokens, read_key_ring, read_signing_secret
 from notifier.settings import Settings, SettingsInvalid, load_settings
 from notifier.timed_http import HttpAnswer
 from peers.events import build_event
