@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from werkzeug.serving import is_running_from_reloader
 
 from notifier.clock import DatabaseClock, steady
+from notifier.domain.heartbeat import BEAT_EVERY
 from notifier.store.reads.sweeps import LeaderView, SweepAge, leader_view, sweep_ages
 from notifier.sweeps import jobs
 from notifier.sweeps.leader import Leader
 from notifier.sweeps.line import time_boxed
-from notifier.sweeps.processes import BEAT_EVERY_S, Heartbeat, owner_name, prune
+from notifier.sweeps.processes import Heartbeat, owner_name, prune
 from notifier.sweeps.runner import RUN_LIMIT_S, SweepRunner
 from notifier.sweeps.scheduler import SweepScheduler, store_engine
 from notifier.sweeps.wakeup import Wakeup
@@ -195,7 +196,7 @@ class SweepHost:
     def _keep_up(self) -> None:
         while not self._stop.is_set():
             self._every("clock", CLOCK_EVERY_S, self.clock.refresh)
-            self._every("heartbeat", BEAT_EVERY_S, self._heartbeat.beat)
+            self._every("heartbeat", BEAT_EVERY.total_seconds(), self._heartbeat.beat)
             self._every("prune", PRUNE_EVERY_S, prune)
             self._every("snapshot", UPKEEP_EVERY_S, self._look)
             self._tend()

@@ -1,7 +1,7 @@
 """Which processes of the product run, told by themselves.
 
 A row per process start, refreshed every few seconds. Nothing decides anything by these rows;
-they are for people and for readiness.
+they are for people (`notifier.domain.heartbeat` says how they are read).
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.Connection[DictRow]
 
-BEAT_EVERY_S = 5.0
 KEPT_AFTER_STOP_S = 3600.0
 KEPT_SILENT_S = 24 * 3600.0
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from notifier.domain.heartbeat import LATE_AFTER, LOST_AFTER
 from notifier.store.reads.outside_text import shown
 from notifier.store.reads.sweeps import BACKLOG_LIMIT
 from notifier.store.reads.trail_checkpoints import NewestCheckpoint, newest
@@ -13,13 +14,13 @@ from notifier.store.reads.trail_checkpoints import NewestCheckpoint, newest
 if TYPE_CHECKING:
     from notifier.store.database import PooledConnection
 
-LOST_AFTER: Final = timedelta(seconds=60)
-"""A process that has not been seen for this long, and did not say goodbye, counts as lost."""
-
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process that shares this database; times by the database clock."""
+    """One process that shares this database; times by the database clock.
+
+    `silent_for`: since it last said that it lives, or that it stops.
+    """
 
     owner: str
     host: str
@@ -29,7 +30,17 @@ class ProcessRow:
     started_at: datetime
     seen_at: datetime
     stopped_at: datetime | None
-    silent: bool
+    silent_for: timedelta
+
+    @property
+    def late(self) -> bool:
+        """Whether it missed a beat; so it has when it is `silent`."""
+        return self.stopped_at is None and self.silent_for > LATE_AFTER
+
+    @property
+    def silent(self) -> bool:
+        """Whether it missed so many that it does not count as running."""
+        return self.stopped_at is None and self.silent_for > LOST_AFTER
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +109,7 @@ class SystemPage:
 
 _PROCESSES: Final = """
     SELECT owner, host, pid, workers, version, started_at, seen_at, stopped_at,
-           stopped_at IS NULL AND seen_at < db_now() - %(lost)s AS silent
+           db_now() - seen_at AS silent_for
       FROM process
      WHERE coalesce(stopped_at, seen_at) > db_now() - interval '24 hours'
      ORDER BY stopped_at IS NOT NULL, seen_at DESC LIMIT 100
@@ -118,7 +129,7 @@ def load_system(connection: PooledConnection, *, with_hosts: bool) -> SystemPage
     """The system page; without `with_hosts` no host name and no process id leaves this function."""
     row = connection.execute("SELECT db_now() AS now").fetchone()
     assert row is not None  # noqa: S101 - a SELECT without FROM has one row
-    found = connection.execute(_PROCESSES, {"lost": LOST_AFTER}).fetchall()
+    found = connection.execute(_PROCESSES).fetchall()
     processes = tuple(ProcessRow(**each) for each in found)
     leaders = tuple(LeaderRow(**each) for each in connection.execute(_LEADERS))
     sweeps = tuple(

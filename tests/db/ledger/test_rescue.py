@@ -8,9 +8,11 @@ from functools import partial
 
 import psycopg
 
+from notifier.domain.heartbeat import LOST_AFTER
 from notifier.flow import rescue
 from notifier.store.ledger.intent import Verdict
 from notifier.store.reads.due import RESCUE_GRACE_S
+from notifier.sweeps.processes import Heartbeat
 from tests.database import Clock
 from tests.db.conftest import MakeRig
 from tests.db.rig import BUDGET, LEASE, Rig
@@ -51,6 +53,25 @@ def test_a_claim_whose_lease_ran_out_goes_back_and_its_holder_is_fenced_off(
     assert again.fence == claim.fence + 1
     assert rig.intent(claim).verdict is Verdict.FENCED
     assert rig.intent(again, owner="worker-2").verdict is Verdict.STARTED
+
+
+def test_p3_a_lease_alone_decides_and_not_how_long_its_process_was_silent(
+    rig: Rig, clock: Clock
+) -> None:
+    now = clock.freeze(NOON)
+    rig.admit()
+    rig.claim_one()
+    heartbeat = Heartbeat("worker-1", workers=1, version="1.0")
+    with rig.database.connection() as connection:
+        heartbeat.beat(connection)
+    assert LOST_AFTER + TICK < LEASE
+    clock.freeze(now + LEASE)
+    assert sweep(rig) == 0
+
+    clock.freeze(now + LEASE + GRACE + TICK)
+    with rig.database.connection() as connection:
+        heartbeat.beat(connection)
+    assert sweep(rig) == 1
 
 
 def test_p9_a_worker_that_came_back_to_its_own_old_claim_is_fenced_off_too(
