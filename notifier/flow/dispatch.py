@@ -3,7 +3,7 @@
 The six steps are the six functions below, in their order. Nothing external happens before the
 intent is committed but the link request and the opening of the line; no transaction is open
 during the call; whatever the call came to is recorded as a fact by whoever made it. A replay
-goes the same way with a start of its own in the intent's place (`flow/replays`).
+goes the same way with a start of its own in the intent's place (`flow/starts`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from notifier.domain.call_limits import LINK_LIMIT_S, call_budget
 from notifier.domain.outcome import NotAccepted, Outcome, Unknown
-from notifier.domain.policy import Policy
 from notifier.domain.reasons import Detail, Reason
-from notifier.domain.states import Channel, DeliveryState
+from notifier.domain.states import Channel
 from notifier.domain.values import RenderedMessage
-from notifier.flow import put_back, replays
+from notifier.flow import put_back, replays, starts
 from notifier.flow.contacts import Contacts
 from notifier.flow.desk import Desk
 from notifier.flow.policies import PolicyShelf
 from notifier.flow.recording import STORE_TROUBLE, Recorder
+from notifier.flow.starts import Start
 from notifier.messages.render import RenderFailed
 from notifier.ports.links import (
     LinkAnswer,
@@ -38,15 +39,9 @@ from notifier.ports.links import (
 from notifier.ports.sending import Connection, Envelope, Sender
 from notifier.store.database import Database
 from notifier.store.ledger import claim as claims
-from notifier.store.ledger import intent as intents
-from notifier.store.ledger import replay
 from notifier.store.ledger.claim import Claim
-from notifier.store.ledger.intent import Intent, StartValues, Verdict
-from notifier.store.ledger.replay import ReplayStart, ReplayVerdict
-from notifier.store.trail import Announce, TrailEntry, remaining_seconds
-
-LINK_LIMIT_S: Final = 3.0
-"""How long the auth service has to answer a link request (contract, section 3)."""
+from notifier.store.ledger.intent import StartValues
+from notifier.store.trail import Announce, remaining_seconds
 
 SLIPPED_S: Final = 1.0
 """A worker that lost more than this between intent and call does not start the call."""
@@ -71,7 +66,7 @@ class Started:
     later than the attempt's deadline by the database's.
     """
 
-    intent: Intent | ReplayStart
+    intent: Start
     reference: str
     intended_at: float
     ends_at: float
@@ -211,22 +206,16 @@ class Dispatch:
         except STORE_TROUBLE:
             self.recorder.record(claim, reference, NotAccepted(Detail.TIMEOUT))
             raise
-        if not _permits(intent):
-            self._stand_back(claim, intent)
+        if not starts.is_permitted(intent):
+            starts.stand_back(self.desk, claim, intent)
             return None
-        self.announce([_started_entry(claim, intent)])
+        self.announce([starts.entry_of(claim, intent)])
         left = (intent.deadline - intent.now).total_seconds()
         return Started(intent, reference, intended_at, intended_at + left)
 
-    def _stand_back(self, claim: Claim, intent: Intent | ReplayStart) -> None:
-        if isinstance(intent, ReplayStart):
-            replays.stand_back(self.desk, claim, intent.verdict)
-        else:
-            put_back.stand_back(self.desk, claim, intent.verdict)
-
     def _commit(
         self, claim: Claim, granted: Granted, message: RenderedMessage, reference: str
-    ) -> Intent | ReplayStart:
+    ) -> Start:
         channel = Channel(claim.channel)
         sender = self.senders[channel]
         values: StartValues = {
@@ -237,16 +226,10 @@ class Dispatch:
             "provider": sender.name,
             "reference": reference,
             "message_digest": message.digest,
-            "budget": timedelta(
-                seconds=call_budget_s(self.shelf.of(claim.policy_revision), channel)
-            ),
+            "budget": call_budget(self.shelf.of(claim.policy_revision), channel),
             "not_after": granted.stop_at,
         }
-        with self.database.connection() as connection:
-            if claim.repeats:
-                key_lifetime = timedelta(seconds=sender.key_lifetime_s)
-                return replay.start(connection, key_lifetime=key_lifetime, **values)
-            return intents.intent(connection, **values)
+        return starts.commit(self.database, claim, values, key_lifetime_s=sender.key_lifetime_s)
 
     def _needless(self, claim: Claim) -> NotAccepted | None:
         """The last look before a replay: it is dropped where the first call's fate is known now.
@@ -304,27 +287,3 @@ class Dispatch:
         policy = self.shelf.of(claim.policy_revision)
         left = (claim.stop_at - self.now()).total_seconds()
         return max(min(policy.call_timeout(Channel(claim.channel)), left), 0.001)
-
-
-def call_budget_s(policy: Policy, channel: Channel) -> float:
-    """The longest that one call may take on `channel`, its final reply included (seconds)."""
-    final = policy.final_reply_timeout_s.email if channel is Channel.EMAIL else 0.0
-    return policy.call_timeout(channel) + final
-
-
-def _permits(intent: Intent | ReplayStart) -> bool:
-    return intent.verdict in (Verdict.STARTED, ReplayVerdict.STARTED)
-
-
-def _started_entry(claim: Claim, intent: Intent | ReplayStart) -> TrailEntry:
-    again = claim.repeats is not None
-    return TrailEntry(
-        notice_id=claim.notice_id,
-        reset_request_id=claim.reset_request_id,
-        channel=claim.channel,
-        from_state=DeliveryState.UNKNOWN if again else DeliveryState.CLAIMED,
-        to_state=DeliveryState.ATTEMPTED,
-        reason=Reason.REPLAY_STARTED if again else Reason.ATTEMPT_STARTED,
-        receipt_id=None,
-        remaining_s=remaining_seconds(intent.expires_at, intent.now),
-    )

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.reasons import Reason
 from notifier.domain.replay import ReplayView, may_replay
 from notifier.domain.states import Channel, DeliveryState
@@ -49,7 +50,6 @@ Ask = Callable[[Look], None]
 BATCH: Final = 8
 AT_ONCE: Final = 4
 ASK_LIMIT_S: Final = 5.0
-LINK_LIMIT_S: Final = 3.0
 AGREEING_LOOKS: Final = 3
 """Looks that must find nothing, one after the other, before an absence can be concluded."""
 CLOCKS_APART: Final = timedelta(seconds=5)

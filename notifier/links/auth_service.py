@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
+from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination, ResetLink
 from notifier.ports.links import (
@@ -33,7 +34,6 @@ from notifier.signatures import signed_headers
 from notifier.timed_http import HttpAnswer, HttpTroubleError, TimedHttp
 from notifier.timed_sockets import is_loopback
 
-LIMIT_S: Final = 3.0
 MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_LINK: Final = 2048
 
@@ -88,7 +88,7 @@ class AuthService:
     def ask(self, request: LinkRequest, budget_s: float) -> LinkAnswer:
         """Ask once, within `budget_s` and never longer than the three seconds of the contract."""
         try:
-            return self._understand(request, self._post(request, min(budget_s, LIMIT_S)))
+            return self._understand(request, self._post(request, min(budget_s, LINK_LIMIT_S)))
         except (HttpTroubleError, _UnusableError) as trouble:
             return LinkUnavailable(trouble.what)
 

@@ -10,20 +10,14 @@ from __future__ import annotations
 from datetime import timedelta
 
 from notifier.domain.backoff import next_link_try_at
+from notifier.domain.call_limits import call_budget
 from notifier.domain.fallback import Decision, at_intent, settle
-from notifier.domain.policy import Policy
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState
 from notifier.rehearsal.facts import CANCELS, cancel, no_jitter
 from notifier.rehearsal.notice import Attempt, Delivery, Notice
 
 _S = DeliveryState
-
-
-def call_budget(policy: Policy, channel: Channel) -> timedelta:
-    """The longest that one call may take, its final reply included."""
-    final = policy.final_reply_timeout_s.email if channel is Channel.EMAIL else 0.0
-    return timedelta(seconds=policy.call_timeout(channel) + final)
 
 
 def may_claim(notice: Notice, channel: Channel) -> bool:

@@ -162,7 +162,9 @@ SECRET_GUARDS: tuple[Guard, ...] = (
         "P5",
         "an auth service that drips holds every worker until the stop time",
         Replaced(
-            AUTH_SERVICE, "self._post(request, min(budget_s, LIMIT_S))", "self._post(request, 4.0)"
+            AUTH_SERVICE,
+            "self._post(request, min(budget_s, LINK_LIMIT_S))",
+            "self._post(request, 4.0)",
         ),
         f"{AT_AUTH_SERVICE}test_p5_the_limit_holds_for_the_sum_of_all_reads",
     ),

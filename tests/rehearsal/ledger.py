@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from notifier.domain.admission_plan import DestinationFact
+from notifier.domain.call_limits import call_budget
 from notifier.domain.event import NoneThere, PolicyMode
 from notifier.domain.outcome import Accepted
 from notifier.domain.reasons import Reason
@@ -21,7 +22,6 @@ from notifier.domain.states import Channel
 from notifier.flow import expiry, halts, put_back, rescue
 from notifier.flow.cancel import cancel
 from notifier.flow.desk import Asks
-from notifier.flow.dispatch import call_budget_s
 from notifier.flow.recording import Recorder
 from notifier.ports.asking import CannotTell, Capability, Found, Looked, NotFound, ProviderReceipt
 from notifier.rehearsal.acts import REQUESTED_AT, Act, Rehearsed
@@ -126,7 +126,7 @@ class RealLedger:
             claim,
             self._reference(channel, claim.attempts + 1),
             provider=self._provider(channel),
-            budget=timedelta(seconds=call_budget_s(policy, channel)),
+            budget=call_budget(policy, channel),
         )
         if intent.verdict is not Verdict.STARTED:
             put_back.stand_back(self.rig.desk, claim, intent.verdict)
@@ -169,7 +169,7 @@ class RealLedger:
                 reference=claim.repeats.reference,
                 message_digest=DIGEST,
                 key_lifetime=self._key_lifetime(channel),
-                budget=timedelta(seconds=call_budget_s(policy, channel)),
+                budget=call_budget(policy, channel),
                 not_after=claim.stop_at,
             )
         assert start.verdict is ReplayVerdict.STARTED

@@ -12,13 +12,12 @@ from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, NoticeState
 from notifier.flow import reconcile
 from notifier.flow.cancel import OVER, REASONS, STOPPABLE
-from notifier.flow.dispatch import call_budget_s
 from notifier.ports.asking import Capability
 from notifier.providers.postmark import PostmarkAsking, PostmarkSender
 from notifier.providers.resend import ResendAsking, ResendSender
 from notifier.providers.smtp import SmtpSender
 from notifier.providers.twilio import TwilioAsking, TwilioSender
-from notifier.rehearsal import checking, facts, library, starts, sweeps
+from notifier.rehearsal import checking, facts, library, sweeps
 from notifier.rehearsal.acts import Rehearsed
 from notifier.rehearsal.engine import rehearse
 from notifier.rehearsal.script import KINDS, Answer, Call, ChannelScript, Halt, Provider, Script
@@ -111,13 +110,9 @@ def test_what_a_provider_can_do_is_what_its_adapter_says() -> None:
 
 
 def test_the_figures_that_the_flows_hold_are_the_same_here() -> None:
-    policy = default_policy()
     assert sweeps.RESCUE_GRACE.total_seconds() == RESCUE_GRACE_S
     assert sweeps.AGREEING_LOOKS == reconcile.AGREEING_LOOKS
     assert (facts.CANCELS, facts.STOPPABLE, facts.OVER) == (REASONS, STOPPABLE, OVER)
-    for channel in Channel:
-        budget = starts.call_budget(policy, channel).total_seconds()
-        assert budget == call_budget_s(policy, channel)
 
 
 def test_the_same_script_always_gives_the_same_trail() -> None:
