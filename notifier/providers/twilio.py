@@ -45,11 +45,10 @@ from notifier.providers.http import (
     usual_tls,
 )
 from notifier.providers.http_words import Document, Said, judge
+from notifier.providers.twilio_receipts import CALLBACK_PATH, NAME, TwilioReceipts
 from notifier.providers.twilio_signature import genuine_fields
 from notifier.timed_sockets import Deadline
 
-NAME: Final = "twilio"
-CALLBACK_PATH: Final = f"/callbacks/{NAME}/"
 SHORTEST_VALIDITY_S: Final = 1
 LONGEST_VALIDITY_S: Final = 36_000
 """The bounds of ValidityPeriod; with less than the shortest left nothing is sent."""
@@ -205,6 +204,7 @@ class TwilioAsking:
     ) -> None:
         self._account = account
         self._sender = sender
+        self._tells = TwilioReceipts(account.sid)
         self._http = AskingHttp(BaseUrl.parse(base_url), tls_context or usual_tls())
 
     def close(self) -> None:
@@ -237,7 +237,7 @@ class TwilioAsking:
             receipt
             for each in listed
             if self._may_be_ours(each, to)
-            and (receipt := self._receipt(each, each.get("date_created")))
+            and (receipt := self._tells.standing(each, each.get("date_created")))
         ]
         return Found(receipts) if receipts else NotFound()
 
@@ -253,7 +253,7 @@ class TwilioAsking:
             gone = asked.status == 404 and asked.document.get("code") == words.NO_SUCH_THING
             return NotFound() if gone else CannotTell(f"status_{asked.status}")
         message = asked.document
-        receipt = self._receipt(message, message.get("date_updated"))
+        receipt = self._tells.standing(message, message.get("date_updated"))
         if receipt is None or receipt.provider_message_id != provider_message_id:
             return CannotTell("not_theirs")
         return Found([receipt])
@@ -289,14 +289,6 @@ class TwilioAsking:
     def _ask(self, path: str, deadline: Deadline) -> Told | CannotTell:
         return self._http.get(path, self._account.headers(), deadline)
 
-    def _receipt(self, message: Document, at: Any) -> ProviderReceipt | None:
-        """What a message resource says, at the time given; None for another account's."""
-        sid = part.message_id(message.get("sid"))
-        if sid is None or message.get("account_sid", self._account.sid) != self._account.sid:
-            return None
-        status, error = part.word(message.get("status")), part.code(message.get("error_code"))
-        return self._told(sid, status, error, None, part.mail_time(at))
-
     # callbacks
 
     def parse(self, callback: Callback) -> Sequence[ProviderReceipt]:
@@ -304,40 +296,10 @@ class TwilioAsking:
         fields = genuine_fields(callback, *self._account.tokens)
         if fields is None or fields.get("AccountSid") != self._account.sid:
             raise CallbackRefused
-        sid = part.message_id(fields.get("MessageSid") or fields.get("SmsSid"))
-        if sid is None:
+        receipt = self._tells.called_back(fields, callback.url)
+        if receipt is None:
             raise CallbackUnreadable
-        status = part.word(fields.get("MessageStatus") or fields.get("SmsStatus"))
-        error = part.code(fields.get("ErrorCode"))
-        return [self._told(sid, status, error, _reference_in(callback.url), None)]
-
-    def _told(
-        self,
-        sid: str,
-        status: str | None,
-        error: str | None,
-        reference: str | None,
-        at: datetime | None,
-    ) -> ProviderReceipt:
-        """One receipt, the same one whoever brings it: Twilio numbers and dates no events."""
-        error = None if error == "0" else error
-        meaning, detail = words.meaning(status, error)
-        return ProviderReceipt(
-            provider=NAME,
-            account=self._account.sid,
-            identity=part.identity(sid, status, error),
-            status=meaning,
-            detail=detail,
-            provider_code=error or status,
-            reference=reference,
-            provider_message_id=sid,
-            occurred_at=at,
-        )
-
-
-def _reference_in(url: str) -> str | None:
-    _, found, rest = urlsplit(url).path.partition(CALLBACK_PATH)
-    return part.reference(rest.rstrip("/")) if found else None
+        return [receipt]
 
 
 def _is_past(listed: list[Document], started_at: datetime) -> bool:
