@@ -106,7 +106,8 @@ CREATE TABLE notifier.notice (
     avoidable_noted   boolean NOT NULL DEFAULT false,
     seq               integer NOT NULL,
     head              bytea NOT NULL,
-    changed_at        timestamptz NOT NULL
+    changed_at        timestamptz NOT NULL,
+    details_erased_at timestamptz
 ) WITH (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 CREATE INDEX notice_open ON notifier.notice (expires_at, notice_id)
     WHERE state IN ('email_pending', 'text_pending');

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from notifier.domain.policy_alerts import ALERT_DEFAULTS
 from notifier.domain.policy_checks import contradictions
+from notifier.domain.policy_retention import RETENTION_DEFAULTS
 from notifier.domain.states import Channel
 
 EMAIL_PROVIDERS: Final = ("smtp", "postmark", "resend")
@@ -48,12 +49,7 @@ DEFAULTS: Final[dict[str, Any]] = {
     "regions": {"sms": "any"},
     "parallel_reason_codes": [],
     "alert": ALERT_DEFAULTS,
-    "retention": {
-        "contact_days": 30.0,
-        "detail_days": 90.0,
-        "trail_days": 400.0,
-        "rollup_days": 35.0,
-    },
+    "retention": RETENTION_DEFAULTS,
 }
 """Every key with its built-in value; a ten-minute life gives a fallback at minute five."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from notifier.domain.policy_alerts import alert_contradictions
+from notifier.domain.policy_retention import retention_contradictions
 from notifier.domain.regions import REGIONS
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def contradictions(policy: Policy) -> list[Contradiction]:
         *_margins(policy),
         *_life(policy),
         *alert_contradictions(policy.alert),
+        *retention_contradictions(policy.retention),
     ]
 
 
