@@ -10,8 +10,9 @@ from notifier.signals.rule_words import affected_of, value_of
 from notifier.signals.rules_of_counts import BY_COUNTS
 from notifier.signals.rules_of_state import BY_STATE
 from notifier.signals.thresholds import Unit
-from notifier.store.reads.signals import Heard, Ready
+from notifier.store.reads.signals import Ready
 from notifier.store.reads.signals_beside import Turned
+from notifier.store.reads.signals_heard import Heard
 from tests.signals.test_rules import counts, readings
 
 

@@ -18,15 +18,10 @@ from notifier.signals.rules import judge
 from notifier.signals.rules_of_counts import BY_COUNTS
 from notifier.signals.rules_of_state import BY_STATE
 from notifier.store.ledger.pauses import Pause
-from notifier.store.reads.signals import (
-    Heard,
-    Leases,
-    Readings,
-    Ready,
-    Stuck,
-    Tally,
-)
+from notifier.store.reads.signals import Readings, Ready, Tally
 from notifier.store.reads.signals_beside import Turned
+from notifier.store.reads.signals_heard import Heard
+from notifier.store.reads.signals_stalled import Leases, Stuck
 from notifier.store.reads.sweeps import SweepAge
 from notifier.store.reads.trail_checkpoints import NewestCheckpoint
 

@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from notifier.domain.reasons import Detail
 from notifier.store.ledger.pauses import Pause, standing
 from notifier.store.reads import signals_beside as beside
+from notifier.store.reads import signals_stalled as stalled
 from notifier.store.reads.signals_beside import Turned
+from notifier.store.reads.signals_heard import Heard, heard
+from notifier.store.reads.signals_stalled import WALKED, Leases, Stuck
 from notifier.store.reads.sweeps import SweepAge, sweep_ages
 from notifier.store.reads.trail_checkpoints import NewestCheckpoint, newest
 
@@ -25,8 +28,6 @@ PAUSING: Final = [
     Detail.RATE_LIMITED, Detail.AUTH_ERROR, Detail.SENDER_REJECTED, Detail.ACCOUNT_SUSPENDED,
 ]  # fmt: skip
 """What a provider says of us, which pauses it for all."""
-WALKED: Final = 10_000
-"""Open rows that one block looks at; more than this are as bad."""
 SHORT, MIDDLE, LONG = timedelta(minutes=5), timedelta(minutes=15), timedelta(hours=1)
 USUAL_LIFE_S: Final = 600.0
 """Of a token, where no event tells of another."""
@@ -34,8 +35,6 @@ LONGEST_LIFE_S: Final = 3_600.0
 """A token that lives longer is watched as closely as one of this life."""
 REMEMBERED: Final = 200
 """Events whose lives are looked at."""
-HEARD: Final = 2_000
-"""Receipts, newest first, among which the last one of each provider is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +55,6 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Leases:
-    """Leases that ran out and were taken back by nobody; the longest time since (s)."""
-
-    lapsed: int = 0
-    oldest_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Stuck:
-    """Work that was claimed again and again and never begun; the longest such wait (s)."""
-
-    stuck: int = 0
-    oldest_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Tally:
     """One count in the last 5, 15 and 60 minutes."""
 
@@ -88,20 +71,6 @@ Place = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a provider let us know of, ages in seconds (None: not lately).
-
-    `awaiting`: messages that it accepted a while ago and has told nothing of since. `refused`:
-    callbacks that were not believed since the last one that was.
-    """
-
-    provider: str
-    awaiting: int = 0
-    receipt_s: float | None = None
-    refused: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Readings:
     """One look at everything, at the database's time `at`.
 
@@ -112,8 +81,8 @@ class Readings:
     at: datetime
     life_s: float
     ready: tuple[Ready, ...] = ()
-    leases: Leases = Leases()
-    stuck: Stuck = Stuck()
+    leases: Leases = field(default_factory=Leases)
+    stuck: Stuck = field(default_factory=Stuck)
     tallies: Mapping[Place, Tally] = field(default_factory=dict)
     counted_s: float | None = None
     heard: tuple[Heard, ...] = ()
@@ -198,34 +167,6 @@ SELECT channel, count(*) AS waiting,
            OR now + make_interval(secs => place / per_s) > stop_at) AS doomed
   FROM waiting LEFT JOIN pace USING (channel) GROUP BY channel
 """
-_LEASES: Final = """
-    SELECT count(*) AS lapsed,
-           coalesce(extract(epoch FROM db_now() - min(lease_until)), 0)::float8 AS oldest_s
-      FROM (SELECT lease_until FROM delivery
-             WHERE lease_owner IS NOT NULL AND lease_until < (SELECT db_now())
-             ORDER BY lease_until LIMIT %(walked)s) AS lapsed
-"""
-
-# A rescue makes work due anew, so its age is that of the step that first put it into the queue.
-# What was refused its link is stuck between two tries as well: else each back-off would read as
-# the end of the trouble.
-_STUCK: Final = """
-    SELECT count(*) AS stuck,
-           coalesce(extract(epoch FROM db_now() - min(t.recorded_at)), 0)::float8 AS oldest_s
-      FROM (SELECT notice_id, channel FROM delivery
-             WHERE state = 'queued' AND fence > 1 AND attempts = 0
-               AND (due_at <= (SELECT db_now()) OR link_tries > 0)
-               AND stop_at > (SELECT db_now())
-             UNION ALL
-            SELECT notice_id, channel FROM delivery
-             WHERE lease_owner IS NOT NULL AND state = 'claimed' AND fence > 1 AND attempts = 0
-             LIMIT %(walked)s) AS d
-      CROSS JOIN LATERAL (
-          SELECT max(recorded_at) AS recorded_at FROM transition t
-           WHERE t.notice_id = d.notice_id AND t.channel = d.channel AND t.to_state = 'queued'
-             AND coalesce(t.from_state, 'standby') = 'standby') AS t
-"""
-
 # Both ends of a stretch of minutes are given: with one alone the planner reads the whole table.
 # What pauses a provider is about us, not about a message: the pause tells of it. An outcome
 # that was lost with its worker is none of the provider's: it is counted as a rescue. `over`: what
@@ -264,40 +205,6 @@ _COUNTED: Final = """
      WHERE NOT behind
 """
 
-# The ids of receipts are ordered by time, so the newest are at the end of the primary key. Of
-# refused callbacks the minute of the last believed one is left out: order inside it is not known.
-_HEARD: Final = """
-WITH clock AS MATERIALIZED (SELECT db_now() AS now),
-    lately AS MATERIALIZED (
-        SELECT provider, source, received_at FROM receipt ORDER BY receipt_id DESC LIMIT %(heard)s),
-    told AS (
-        SELECT provider, max(received_at) AS at,
-               max(received_at) FILTER (WHERE source = 'callback') AS callback_at
-          FROM lately GROUP BY provider),
-    unheard AS (
-        SELECT d.provider, count(*) AS awaiting
-          FROM (SELECT provider, changed_at FROM delivery
-                 WHERE state = 'accepted' AND NOT final_acceptance
-                   AND expires_at > (SELECT now FROM clock)
-                 ORDER BY expires_at LIMIT %(walked)s) d, clock
-         WHERE d.changed_at < clock.now - make_interval(secs => %(silent_s)s)
-         GROUP BY d.provider),
-    refused AS (
-        SELECT r.provider, sum(r.n) AS n
-          FROM clock CROSS JOIN rollup_count r LEFT JOIN told USING (provider)
-         WHERE r.minute > (SELECT date_trunc('minute', now) FROM clock) - %(short)s
-           AND r.signal = 'callback_refused'
-           AND r.minute > coalesce(date_trunc('minute', told.callback_at), '-infinity')
-         GROUP BY r.provider)
-SELECT provider, coalesce(awaiting, 0)::int AS awaiting,
-       extract(epoch FROM now - told.at)::float8 AS receipt_s,
-       coalesce(refused.n, 0)::int AS refused
-  FROM clock CROSS JOIN
-       (SELECT provider FROM unheard UNION SELECT provider FROM refused) AS named
-  LEFT JOIN unheard USING (provider) LEFT JOIN refused USING (provider)
-  LEFT JOIN told USING (provider) ORDER BY provider
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -328,8 +235,7 @@ def life_of(connection: PooledConnection, wanted: Wanted) -> tuple[datetime, flo
 def look(connection: PooledConnection, wanted: Wanted) -> Readings:
     """Everything that the rules judge, in a handful of short statements."""
     at, life_s = life_of(connection, wanted)
-    walked = {"walked": WALKED}
-    heard = {**walked, "heard": HEARD, "short": SHORT, "silent_s": _silent_s(wanted, life_s)}
+    silent = timedelta(seconds=wanted.provider_silent_share * life_s)
     life = timedelta(seconds=life_s)
     anew = {"signals": [each for each, _ in wanted.anew], "causes": [e for _, e in wanted.anew]}
     spans = {
@@ -341,17 +247,15 @@ def look(connection: PooledConnection, wanted: Wanted) -> Readings:
         **anew,
     }
     counted = connection.execute(_COUNTED).fetchone()
-    lapsed = connection.execute(_LEASES, walked).fetchone() or {}
-    stuck = connection.execute(_STUCK, walked).fetchone() or {}
     return Readings(
         at,
         life_s,
-        ready=tuple(Ready(**row) for row in connection.execute(_READY, walked)),
-        leases=Leases(**lapsed),
-        stuck=Stuck(**stuck),
+        ready=tuple(Ready(**row) for row in connection.execute(_READY, {"walked": WALKED})),
+        leases=stalled.leases(connection),
+        stuck=stalled.stuck(connection),
         tallies={_place(row): _tally(row) for row in connection.execute(_TALLIES, spans)},
         counted_s=counted["counted_s"] if counted else None,
-        heard=tuple(Heard(**row) for row in connection.execute(_HEARD, heard)),
+        heard=heard(connection, lately=SHORT, silent=silent),
         pauses=tuple(standing(connection)),
         sweeps=tuple(sweep_ages(connection)),
         seals=wanted.seals,
@@ -360,10 +264,6 @@ def look(connection: PooledConnection, wanted: Wanted) -> Readings:
         local_sign_ins=beside.local_sign_ins(connection),
         turned=beside.turned(connection),
     )
-
-
-def _silent_s(wanted: Wanted, life_s: float) -> float:
-    return wanted.provider_silent_share * life_s
 
 
 def _place(row: Mapping[str, Any]) -> Place:
