@@ -204,7 +204,7 @@ DECISION_GUARDS: tuple[Guard, ...] = (
             "return self._shelf.of(book.notice.policy_revision)",
             "return self._shelf.current()[1]",
         ),
-        "tests/db/ledger/test_reconcile.py::"
+        "tests/db/ledger/test_reconcile_absence.py::"
         "test_p3_the_policy_of_the_admission_decides_not_the_newest",
     ),
     Guard(

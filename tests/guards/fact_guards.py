@@ -10,10 +10,10 @@ BOOK = "notifier/store/ledger/book.py"
 CANCEL = "notifier/flow/cancel.py"
 RECONCILE = "notifier/flow/reconcile.py"
 AT_RECEIPTS = "tests/unit/test_receipts.py::"
-AT_RECEIPTS_LEDGER = "tests/db/ledger/test_receipts.py::"
+AT_RECEIPTS_AND_STATES = "tests/db/ledger/test_receipts_and_states.py::"
 AT_FACTS_IN_ANY_ORDER = "tests/db/ledger/test_facts_in_any_order.py::"
 AT_CANCEL = "tests/db/ledger/test_cancel.py::"
-AT_RECONCILE = "tests/db/ledger/test_reconcile.py::"
+AT_ABSENCE = "tests/db/ledger/test_reconcile_absence.py::"
 AT_MOVES_AGREE = "tests/db/test_moves_agree.py::"
 
 FACT_GUARDS: tuple[Guard, ...] = (
@@ -40,7 +40,7 @@ FACT_GUARDS: tuple[Guard, ...] = (
             "    if target is None:\n",
             "    target = target or _S.FAILED\n    if target is None:\n",
         ),
-        f"{AT_RECEIPTS_LEDGER}test_a_state_is_never_taken_back_by_a_lesser_fact[accepted-lesser0]",
+        f"{AT_RECEIPTS_AND_STATES}test_a_state_is_never_taken_back_by_a_lesser_fact[accepted-lesser0]",
     ),
     Guard(
         "after expiry the holder's own answer ends its attempt",
@@ -94,14 +94,14 @@ FACT_GUARDS: tuple[Guard, ...] = (
             "    if book.notice.canceled_at is not None:\n        book.move",
             "    if False:\n        book.move",
         ),
-        f"{AT_RECONCILE}test_p6_an_absence_that_is_proven_after_a_cancel_starts_nothing",
+        f"{AT_ABSENCE}test_p6_an_absence_that_is_proven_after_a_cancel_starts_nothing",
     ),
     Guard(
         "an absence after the stop time starts nothing",
         "P5",
         "what is proven absent too late is queued, and shown as if it would go",
         Replaced(RECONCILE, "    elif book.now >= delivery.stop_at:\n", "    elif False:\n"),
-        f"{AT_RECONCILE}test_p5_an_absence_that_is_proven_after_the_stop_time_starts_nothing",
+        f"{AT_ABSENCE}test_p5_an_absence_that_is_proven_after_the_stop_time_starts_nothing",
     ),
     Guard(
         "a retry is never due at or after the stop time",

@@ -83,7 +83,7 @@ HEARING_GUARDS: tuple[Guard, ...] = (
             "match.notice_id, patience_ms=PATIENCE_MS)",
             "match.notice_id)",
         ),
-        "tests/db/ledger/test_receipts.py::"
+        "tests/db/ledger/test_receipts_at_once.py::"
         "test_a_storm_on_locked_notices_is_stored_at_once_and_applied_once_afterwards",
     ),
     Guard(

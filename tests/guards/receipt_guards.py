@@ -12,7 +12,9 @@ INBOX = "notifier/store/ledger/receipts.py"
 INTENT = "notifier/store/ledger/intent.py"
 LOOKS = "notifier/store/ledger/looks.py"
 L = "tests/db/ledger/"
-ALONE = f"{L}test_reconcile.py::test_p3_each_condition_alone_keeps_an_absence_from_being_proof"
+ALONE = (
+    f"{L}test_reconcile_absence.py::test_p3_each_condition_alone_keeps_an_absence_from_being_proof"
+)
 
 
 def _absence(name: str, without: str, line: str, test: str) -> Guard:
@@ -37,7 +39,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P9",
         "two batches told in opposite orders wait for each other, and the provider hears a fault",
         Replaced(INBOX, "for row in sorted(rows, key=_identity):", "for row in rows:"),
-        f"{L}test_receipts.py::"
+        f"{L}test_receipts_at_once.py::"
         "test_batches_that_name_the_same_things_in_opposite_orders_never_deadlock",
     ),
     Guard(
@@ -59,7 +61,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
             "WHERE receipt_id = %(receipt_id)s AND applied_at IS NULL FOR UPDATE",
             "WHERE receipt_id = %(receipt_id)s FOR UPDATE",
         ),
-        f"{L}test_receipts.py::test_p12_a_receipt_that_two_sweeps_apply_at_once_is_one_fact",
+        f"{L}test_receipts_at_once.py::test_p12_a_receipt_that_two_sweeps_apply_at_once_is_one_fact",
     ),
     Guard(
         "an answer applies the receipts that waited for its id",
@@ -78,14 +80,14 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P11",
         "one locked notice keeps every later receipt in the inbox",
         Replaced(RECEIPTS, "if connection.closed:\n                    raise", "raise"),
-        f"{L}test_receipts.py::test_one_receipt_that_cannot_be_applied_holds_up_no_other",
+        f"{L}test_receipts_at_once.py::test_one_receipt_that_cannot_be_applied_holds_up_no_other",
     ),
     Guard(
         "a receipt after the end is a fact only",
         "P12",
         "an expired notice changes although people were told that it is over",
         Replaced(JUDGE, "if known.closed or known.state in CLOSED:", "if known.state in CLOSED:"),
-        f"{L}test_receipts.py::"
+        f"{L}test_receipts_and_states.py::"
         "test_a_hard_failure_after_expiry_contradicts_what_was_delivered_and_changes_nothing",
     ),
     Guard(
@@ -93,13 +95,13 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P12",
         "the order of arrival decides what became of a message",
         Replaced(JUDGE, "if _TARGET_RANK[target] <= _RANK[known.state]:", "if False:"),
-        f"{L}test_receipts.py::test_a_state_is_never_taken_back_by_a_lesser_fact",
+        f"{L}test_receipts_and_states.py::test_a_state_is_never_taken_back_by_a_lesser_fact",
     ),
     _absence(
         "an absence is proof where the policy says so",
         "a provider whose search lags has its messages sent twice",
         "attempt.provider in policy.absence_conclusive\n            and ",
-        f"{L}test_reconcile.py::test_p3_an_absence_proves_nothing_where_the_policy_does_not_say_so",
+        f"{L}test_reconcile_absence.py::test_p3_an_absence_proves_nothing_where_the_policy_does_not_say_so",
     ),
     _absence(
         "an absence is proof by reference alone",
@@ -130,14 +132,14 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "one empty answer sends a second message",
         "            and book.deliveries[Channel(attempt.channel)].absent_looks"
         " >= AGREEING_LOOKS\n",
-        f"{L}test_reconcile.py::test_p3_two_looks_are_not_several",
+        f"{L}test_reconcile_absence.py::test_p3_two_looks_are_not_several",
     ),
     Guard(
         "looks that agree stand next to each other",
         "P3",
         "a message that was found going on is called absent later",
         Replaced(RECONCILE, "book.amend(channel, absent_looks=0)", "pass"),
-        f"{L}test_reconcile.py::test_p3_looks_agree_only_where_no_other_answer_stands_between_them",
+        f"{L}test_reconcile_absence.py::test_p3_looks_agree_only_where_no_other_answer_stands_between_them",
     ),
     Guard(
         "a message that has an owner is not taken",
@@ -148,7 +150,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
             "if each.provider_message_id not in taken]",
             "if each.provider_message_id]",
         ),
-        f"{L}test_reconcile.py::"
+        f"{L}test_reconcile_texts.py::"
         "test_a_message_that_belongs_to_another_attempt_is_not_taken_from_it",
     ),
     Guard(
@@ -156,7 +158,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P3",
         "of two texts to one number the wrong one is called delivered",
         Replaced(RECONCILE, "if rivals or len(", "if len("),
-        f"{L}test_reconcile.py::test_p3_a_message_that_another_attempt_could_own_is_nobodys",
+        f"{L}test_reconcile_texts.py::test_p3_a_message_that_another_attempt_could_own_is_nobodys",
     ),
     Guard(
         "only the attempt's own destination is searched for",
@@ -165,7 +167,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         Replaced(
             RECONCILE, "if not self.contacts.is_known(look, answer.destination):", "if False:"
         ),
-        f"{L}test_reconcile.py::"
+        f"{L}test_reconcile_texts.py::"
         "test_p3_without_the_attempts_own_destination_nobody_is_asked_and_nothing_is_proven",
     ),
     Guard(
@@ -188,7 +190,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P6",
         "an email that is proven unsent starts beside the text that replaced it",
         Replaced(FALLBACK, "if text_is_out or (_is_due", "if (_is_due"),
-        f"{L}test_fallback.py::"
+        f"{L}test_fallback_text_ended.py::"
         "test_p6_an_email_proven_unsent_after_the_text_was_queued_does_not_start_again",
     ),
     Guard(
@@ -205,7 +207,7 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
         "P6",
         "a claimed text goes out although the email has arrived",
         Replaced(INTENT, "WHEN arrived_already THEN 'not_needed'", ""),
-        f"{L}test_fallback.py::"
+        f"{L}test_fallback_arrived.py::"
         "test_a_claimed_text_stands_back_at_its_intent_when_the_email_arrives",
     ),
     Guard(

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from notifier.store.embedded import EmbeddedServer
+from tests.database import Clock
+from tests.db.conftest import MakeRig
+from tests.db.ledger.stories import Story, begin_story
 from tests.db.recycled import Recycled, recycled_database
+from tests.db.rig import BOTH
 
 
 @pytest.fixture(scope="session")
@@ -20,3 +24,9 @@ def recycled(postgres: EmbeddedServer) -> Iterator[Recycled]:
 def database_url(recycled: Recycled) -> str:
     recycled.empty()
     return recycled.url
+
+
+@pytest.fixture
+def told(make_rig: MakeRig, clock: Clock) -> Story:
+    """A notice with its email queued and a text in reserve."""
+    return begin_story(make_rig(channels=BOTH, reports=True), clock)

@@ -11,6 +11,7 @@ from notifier.domain.states import Channel
 from notifier.flow.reconcile import Reconciler
 from notifier.ports.asking import Capability, Looked, NotFound, ProviderReceipt, Question
 from notifier.ports.links import LinkAnswer, LinkRequest, LinkUnavailable
+from notifier.store.ledger.claim import Claim
 from tests.db.rig import Rig
 
 POSTMARK = "postmark"
@@ -78,3 +79,13 @@ def reconciler(rig: Rig, lookup: Asked, links: Links | None = None) -> Reconcile
         links=links or Links(),
         contacts=rig.contacts,
     )
+
+
+def start_new(rig: Rig, reference: str = "ref-1") -> Claim:
+    rig.admit()
+    return rig.start(reference, provider=POSTMARK)
+
+
+def parked(rig: Rig) -> int:
+    number: int = rig.one("SELECT count(*) AS n FROM receipt WHERE applied_at IS NULL")["n"]
+    return number

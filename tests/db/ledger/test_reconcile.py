@@ -1,257 +1,41 @@
-"""Unknown outcomes are looked up and never guessed; what is not found proves nothing by itself."""
+"""Unknown outcomes are looked up and never guessed; what is found is applied as a receipt."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 import grimp
 import pytest
 
-from notifier.domain.event import Given, PolicyMode
-from notifier.domain.outcome import Accepted, Unknown
-from notifier.domain.policy import Policy
-from notifier.domain.reasons import Reason
+from notifier.domain.outcome import Accepted
 from notifier.domain.receipts import ReceiptStatus
-from notifier.domain.states import Channel
-from notifier.domain.values import Destination, Secret
-from notifier.flow import expiry, policies, rescue
-from notifier.flow.cancel import cancel
-from notifier.flow.desk import Asks
-from notifier.ports.asking import CannotTell, Capability, Found, Looked, NotFound
-from notifier.ports.links import LinkAnswer, LinkGone, LinkGranted, LinkUnavailable, LinkWithheld
-from notifier.store.ledger.claim import Claim
+from notifier.flow import expiry
+from notifier.ports.asking import Found, Looked, NotFound
 from tests.database import Clock
 from tests.db.conftest import MakeRig
-from tests.db.ledger.telling import POSTMARK, TWILIO, Asked, Links, receipt, reconciler
-from tests.db.rig import BOTH, BUDGET, Rig
+from tests.db.ledger.looking import (
+    ASKS,
+    FOUND,
+    TRUSTING,
+    look,
+    look_when_due,
+    unknown,
+)
+from tests.db.ledger.telling import Asked, receipt, reconciler, start_new
+from tests.db.rig import Rig
 from tests.db.test_foundation import NOON
 from tests.db.waiting import together
 
 S = ReceiptStatus
-TRUSTING = {"absence_conclusive": [POSTMARK, TWILIO], "settle_s": 20.0}
-ASKS = {name: Asks(can_find=True, can_poll=True) for name in (POSTMARK, TWILIO)}
-NUMBER = Destination(Channel.SMS, "+447700900123")
-OTHER = Destination(Channel.SMS, "+447700900124")
-FOUND = Found([receipt(S.DELIVERED, provider_message_id="pm-1")])
 
 
 @pytest.fixture
 def rig(make_rig: MakeRig) -> Rig:
     """A process whose policy takes Postmark's word for an absence, twenty seconds after."""
     return make_rig(reports=True, policy=TRUSTING, asks=ASKS)
-
-
-def start_new(rig: Rig, reference: str = "ref-1") -> Claim:
-    rig.admit()
-    return rig.start(reference, provider=POSTMARK)
-
-
-def unknown(rig: Rig, reference: str = "ref-1") -> Claim:
-    claim = start_new(rig, reference)
-    rig.record(claim, Unknown(Reason.TIMEOUT), reference)
-    return claim
-
-
-def look(rig: Rig, lookup: Asked, links: Links | None = None) -> int:
-    with rig.database.connection() as connection:
-        return reconciler(rig, lookup, links).reconcile(connection)
-
-
-def look_when_due(rig: Rig, clock: Clock, lookup: Asked, *says: Looked) -> None:
-    """One look for each answer, each at the moment when it falls due."""
-    for answer in says:
-        lookup.says = answer
-        due = rig.one("SELECT min(next_check_at) AS at FROM delivery")["at"]
-        clock.freeze(due)
-        assert look(rig, lookup) == 1
-
-
-# --- absence
-
-
-def test_three_looks_that_agree_after_the_settling_time_lead_to_one_more_attempt(
-    rig: Rig, clock: Clock
-) -> None:
-    clock.freeze(NOON)
-    claim = unknown(rig)
-
-    look_when_due(rig, clock, Asked(), *[NotFound()] * 3)
-
-    delivery, [attempt] = rig.delivery(claim.notice_id), rig.attempts(claim.notice_id)
-    assert (delivery["state"], delivery["reason"]) == ("queued", "reconciled_absent")
-    assert (delivery["may_have_left"], attempt["resolved_at"]) == (False, clock.now())
-    again = rig.start("ref-2", provider=POSTMARK)
-    assert [each["class"] for each in rig.attempts(again.notice_id)] == ["first", "retry-1"]
-
-
-Break = Callable[[Rig, Asked], None]
-
-
-def by_destination(rig: Rig, lookup: Asked) -> None:
-    lookup.can_find = Capability.BY_DESTINATION
-    keep_contact(rig, Destination(Channel.EMAIL, "a@example.test"))
-
-
-def call_not_ended(rig: Rig, _lookup: Asked) -> None:
-    rig.run("UPDATE attempt SET call_ended = false")
-
-
-def end_not_known(rig: Rig, _lookup: Asked) -> None:
-    rig.run("UPDATE attempt SET finished_at = NULL")
-
-
-def worker_lost(rig: Rig, _lookup: Asked) -> None:
-    rig.run("UPDATE attempt SET reason = 'worker_lost'")
-
-
-def not_settled(rig: Rig, _lookup: Asked) -> None:
-    rig.run("UPDATE attempt SET finished_at = finished_at + interval '10 minutes'")
-
-
-def keep_contact(rig: Rig, destination: Destination) -> None:
-    rig.run(
-        "INSERT INTO contact SELECT notice_id, %s, '', %s, 'link', db_now() FROM notice",
-        destination.channel,
-        bytes.fromhex(destination.fingerprint(b"fingerprint key")),
-    )
-
-
-@pytest.mark.parametrize(
-    "without",
-    [by_destination, call_not_ended, end_not_known, worker_lost, not_settled],
-    ids=lambda each: each.__name__,
-)
-def test_p3_each_condition_alone_keeps_an_absence_from_being_proof(
-    rig: Rig, clock: Clock, without: Break
-) -> None:
-    clock.freeze(NOON)
-    claim, lookup = unknown(rig), Asked()
-    links = Links(LinkGranted(Destination(Channel.EMAIL, "a@example.test"), None))
-    without(rig, lookup)
-
-    for _ in range(6):
-        clock.freeze(rig.delivery(claim.notice_id)["next_check_at"])
-        look(rig, lookup, links)
-
-    assert rig.state(claim.notice_id) == "unknown"
-    assert rig.delivery(claim.notice_id)["absent_looks"] == 6
-    assert len(lookup.questions) == 6
-
-
-def test_p3_an_absence_proves_nothing_where_the_policy_does_not_say_so(
-    make_rig: MakeRig, clock: Clock
-) -> None:
-    rig = make_rig(reports=True, asks=ASKS, policy={"absence_conclusive": ["resend"]})
-    clock.freeze(NOON)
-    claim = unknown(rig)
-
-    look_when_due(rig, clock, Asked(), *[NotFound()] * 8)
-
-    assert rig.state(claim.notice_id) == "unknown"
-
-
-def test_p3_the_policy_of_the_admission_decides_not_the_newest(
-    make_rig: MakeRig, clock: Clock
-) -> None:
-    clock.freeze(NOON)
-    before = make_rig(reports=True, asks=ASKS)
-    claim = unknown(before)
-    draft = Policy.from_document(TRUSTING)
-    policies.keep(before.database, draft, base=1, author="ada", reason="it is trusted now")
-    rig = make_rig(reports=True, asks=ASKS)
-    assert rig.shelf.current() == (2, draft)
-
-    look_when_due(rig, clock, Asked(), *[NotFound()] * 6)
-
-    assert rig.state(claim.notice_id) == "unknown"
-
-
-def test_p3_two_looks_are_not_several(rig: Rig, clock: Clock) -> None:
-    clock.freeze(NOON)
-    claim = unknown(rig)
-    rig.run("UPDATE delivery SET next_check_at = %s", clock.now() + timedelta(seconds=60))
-
-    for looks, state in ((1, "unknown"), (2, "unknown"), (3, "queued")):
-        look_when_due(rig, clock, Asked(), NotFound())
-        assert rig.state(claim.notice_id) == state, looks
-
-
-def test_p3_three_looks_before_the_settling_time_wait_for_it(
-    make_rig: MakeRig, clock: Clock
-) -> None:
-    rig = make_rig(reports=True, asks=ASKS, policy={**TRUSTING, "settle_s": 75.0})
-    ended = clock.freeze(NOON)
-    claim, lookup = unknown(rig), Asked()
-    look_when_due(rig, clock, lookup, *[NotFound()] * 3)
-    assert rig.state(claim.notice_id) == "unknown"
-
-    for second, state in ((74.999999, "unknown"), (75, "queued")):
-        rig.run("UPDATE delivery SET next_check_at = db_now() WHERE channel = 'email'")
-        clock.freeze(ended + timedelta(seconds=second))
-        assert look(rig, lookup) == 1
-        assert rig.state(claim.notice_id) == state
-
-
-@pytest.mark.parametrize(
-    "between",
-    [CannotTell("status_503"), Found([receipt(S.DELAYED)]), Found([receipt(S.UNMAPPED)])],
-    ids=["cannot tell", "found, going on", "found, unmapped"],
-)
-def test_p3_looks_agree_only_where_no_other_answer_stands_between_them(
-    rig: Rig, clock: Clock, between: Looked
-) -> None:
-    clock.freeze(NOON)
-    claim, lookup = unknown(rig), Asked()
-    look_when_due(rig, clock, lookup, NotFound(), NotFound(), between, NotFound(), NotFound())
-    assert rig.state(claim.notice_id) == "unknown"
-
-    look_when_due(rig, clock, lookup, NotFound())
-    assert rig.state(claim.notice_id) == "queued"
-
-
-def test_p3_an_attempt_whose_worker_was_lost_stays_unknown_until_its_caller_reports(
-    rig: Rig, clock: Clock
-) -> None:
-    clock.freeze(NOON)
-    claim = start_new(rig)
-    clock.advance(BUDGET.total_seconds() + 3)
-    with rig.database.connection() as connection:
-        rescue.rescue(rig.desk, connection)
-    look_when_due(rig, clock, Asked(), *[NotFound()] * 6)
-    assert rig.delivery(claim.notice_id)["reason"] == "worker_lost"
-
-    rig.record(claim, Unknown(Reason.TIMEOUT))
-    look_when_due(rig, clock, Asked(), NotFound())
-    assert rig.state(claim.notice_id) == "queued"
-
-
-def test_p5_an_absence_that_is_proven_after_the_stop_time_starts_nothing(
-    rig: Rig, clock: Clock
-) -> None:
-    clock.freeze(NOON)
-    claim = unknown(rig)
-    look_when_due(rig, clock, Asked(), NotFound(), NotFound())
-    rig.run("UPDATE delivery SET next_check_at = stop_at WHERE channel = 'email'")
-
-    look_when_due(rig, clock, Asked(), NotFound())
-
-    delivery = rig.delivery(claim.notice_id)
-    assert (delivery["state"], delivery["reason"]) == ("failed", "absent_no_time_left")
-    assert delivery["may_have_left"] is False
-
-
-def test_p6_an_absence_that_is_proven_after_a_cancel_starts_nothing(rig: Rig, clock: Clock) -> None:
-    clock.freeze(NOON)
-    claim = unknown(rig)
-    cancel(rig.desk, claim.notice_id, "used")
-
-    look_when_due(rig, clock, Asked(), *[NotFound()] * 3)
-
-    assert rig.delivery(claim.notice_id)["reason"] == "canceled_before_retry"
 
 
 # --- found
@@ -395,207 +179,6 @@ def test_what_a_poll_brings_is_applied_like_a_callback(rig: Rig, clock: Clock) -
 
     assert rig.delivery(claim.notice_id)["reason"] == "receipt"
     assert rig.one("SELECT source FROM receipt") == {"source": "poll"}
-
-
-# --- by destination and time
-
-
-@pytest.fixture
-def texting(make_rig: MakeRig, clock: Clock) -> Rig:
-    clock.freeze(NOON)
-    return make_rig(channels=BOTH, reports=True, policy=TRUSTING, asks=ASKS)
-
-
-def text(rig: Rig, reference: str = "ref-1", to: Destination = NUMBER) -> Claim:
-    """A text whose outcome is unknown."""
-    rig.admit(
-        mode=PolicyMode.SMS_ONLY,
-        sms_consent=True,
-        sms=Given(to, Secret(to.reveal())),
-    )
-    claim = rig.start(reference, Channel.SMS, TWILIO)
-    rig.record(claim, Unknown(Reason.TIMEOUT), reference)
-    return claim
-
-
-def message(sid: str = "SM1", at: datetime | None = NOON) -> Any:
-    return receipt(S.DELIVERED, None, provider=TWILIO, provider_message_id=sid, occurred_at=at)
-
-
-def look_for_text(rig: Rig, clock: Clock, *found: Any, answer: LinkAnswer | None = None) -> Asked:
-    lookup = Asked(TWILIO, Channel.SMS, Capability.BY_DESTINATION, says=Found(found))
-    clock.freeze(rig.one("SELECT min(next_check_at) AS at FROM delivery")["at"])
-    look(rig, lookup, Links(answer or LinkGranted(NUMBER, None)))
-    return lookup
-
-
-def test_a_text_is_found_by_its_destination_and_its_time(texting: Rig, clock: Clock) -> None:
-    claim = text(texting)
-
-    lookup = look_for_text(texting, clock, message())
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "delivered"
-    assert texting.attempts(claim.notice_id)[0]["provider_message_id"] == "SM1"
-    [question] = lookup.questions
-    assert question.destination == NUMBER
-    assert texting.one("SELECT reference FROM receipt") == {"reference": "ref-1"}
-
-
-@pytest.mark.parametrize(
-    ("seconds", "is_ours"),
-    [(-5.1, False), (-5, True), (0, True), (25, True), (25.1, False)],
-)
-def test_only_a_message_from_the_attempts_own_time_can_be_it(
-    texting: Rig, clock: Clock, seconds: float, *, is_ours: bool
-) -> None:
-    claim = text(texting)
-
-    look_for_text(texting, clock, message(at=NOON + timedelta(seconds=seconds)))
-
-    state = texting.state(claim.notice_id, Channel.SMS)
-    assert state == ("delivered" if is_ours else "unknown")
-
-
-def test_p3_a_message_that_another_attempt_could_own_is_nobodys(texting: Rig, clock: Clock) -> None:
-    claims = [text(texting, f"ref-{number}") for number in range(2)]
-
-    look_for_text(texting, clock, message())
-
-    for claim in claims:
-        assert texting.state(claim.notice_id, Channel.SMS) == "unknown"
-        assert texting.delivery(claim.notice_id, Channel.SMS)["absent_looks"] == 0
-
-
-def test_an_attempt_to_somebody_else_or_from_another_time_is_no_rival(
-    texting: Rig, clock: Clock
-) -> None:
-    text(texting, "ref-elsewhere", OTHER)
-    text(texting, "ref-before")
-    texting.run("UPDATE delivery SET next_check_at = NULL")
-    clock.advance(60)
-    claim = text(texting, "ref-2")
-
-    look_for_text(texting, clock, message(at=NOON + timedelta(seconds=60)))
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "delivered"
-
-
-def test_a_message_that_belongs_to_another_attempt_is_not_taken_from_it(
-    texting: Rig, clock: Clock
-) -> None:
-    owner = text(texting, "ref-1")
-    texting.record(owner, Accepted("SM1"), "ref-1")
-    claim = text(texting, "ref-2")
-
-    look_for_text(texting, clock, message("SM1"))
-    assert texting.state(claim.notice_id, Channel.SMS) == "unknown"
-
-    look_for_text(texting, clock, message("SM1"), message("SM2"))
-    assert texting.attempts(claim.notice_id)[0]["provider_message_id"] == "SM2"
-
-
-def test_p3_of_two_messages_that_could_be_it_none_is(texting: Rig, clock: Clock) -> None:
-    claim = text(texting)
-
-    look_for_text(texting, clock, message("SM1"), message("SM2"))
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "unknown"
-
-
-def named_by_a_receipt(rig: Rig) -> Claim:
-    """A text whose message is known by its id; what became of it is not."""
-    claim = text(rig)
-    told = receipt(S.UNMAPPED, "ref-1", provider=TWILIO, provider_message_id="SM1")
-    rig.tell(replace(told, identity=b"named"))
-    return claim
-
-
-@pytest.mark.parametrize("others", [[], ["SM2"]], ids=["alone", "beside another's"])
-def test_the_message_that_a_receipt_named_is_found_also_where_others_could_be_it(
-    texting: Rig, clock: Clock, others: list[str]
-) -> None:
-    claim = named_by_a_receipt(texting)
-    text(texting, "ref-2")
-    texting.run("UPDATE delivery SET next_check_at = NULL WHERE notice_id <> %s", claim.notice_id)
-
-    look_for_text(texting, clock, *[message(sid) for sid in ("SM1", *others)])
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "delivered"
-
-
-def test_p3_of_a_text_whose_message_is_known_no_other_message_tells_anything(
-    texting: Rig, clock: Clock
-) -> None:
-    claim = named_by_a_receipt(texting)
-
-    look_for_text(texting, clock, message("SM2"))
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "unknown"
-    assert texting.attempts(claim.notice_id)[0]["provider_message_id"] == "SM1"
-    assert texting.reasons(claim.notice_id)[-1] == "looked_not_found"
-
-
-def test_a_message_that_goes_on_is_not_called_missing_by_the_next_look(
-    texting: Rig, clock: Clock
-) -> None:
-    claim = text(texting)
-    for number in range(3):
-        going_on = replace(message(), status=S.DELAYED, identity=bytes([number]))
-        look_for_text(texting, clock, going_on)
-
-    assert texting.reasons(claim.notice_id)[-3:] == ["fact_receipt"] * 3
-
-
-def test_several_facts_of_one_message_are_one_message(texting: Rig, clock: Clock) -> None:
-    claim = text(texting)
-
-    look_for_text(texting, clock, replace(message(), status=S.ACCEPTED, identity=b"1"), message())
-
-    assert texting.state(claim.notice_id, Channel.SMS) == "delivered"
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        LinkGranted(OTHER, None),
-        LinkWithheld("no_destination"),
-        LinkUnavailable("status_503"),
-    ],
-    ids=["changed", "404", "unavailable"],
-)
-def test_p3_without_the_attempts_own_destination_nobody_is_asked_and_nothing_is_proven(
-    texting: Rig, clock: Clock, answer: LinkAnswer
-) -> None:
-    claim = text(texting)
-
-    lookup = look_for_text(texting, clock, message(), answer=answer)
-
-    assert lookup.questions == []
-    assert texting.state(claim.notice_id, Channel.SMS) == "unknown"
-    assert texting.delivery(claim.notice_id, Channel.SMS)["absent_looks"] == 0
-
-
-def test_a_reset_that_ended_is_ended_by_the_look_that_learns_it(
-    make_rig: MakeRig, clock: Clock
-) -> None:
-    clock.freeze(NOON)
-    rig = make_rig(channels=BOTH, reports=True, asks=ASKS)
-    claim = text(rig)
-
-    lookup = look_for_text(rig, clock, message(), answer=LinkGone("used"))
-
-    assert lookup.questions == []
-    assert rig.notice(claim.notice_id)["canceled_reason"] == "used"
-    assert rig.state(claim.notice_id, Channel.SMS) == "unknown"
-
-
-def test_a_reset_that_the_look_learns_to_have_expired_expires(texting: Rig, clock: Clock) -> None:
-    claim = text(texting)
-
-    look_for_text(texting, clock, message(), answer=LinkGone("expired"))
-
-    assert texting.delivery(claim.notice_id, Channel.SMS)["reason"] == "unknown_at_expiry"
-    assert texting.delivery(claim.notice_id, Channel.SMS)["may_have_left"] is True
 
 
 # --- P4
