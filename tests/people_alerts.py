@@ -21,10 +21,11 @@ def open_alert(
         "episode_id": uuid4(), "rule": rule, "key": key, "state": "open",
         "crossed_at": now - timedelta(minutes=3), "opened_at": now - timedelta(minutes=2),
         "seen_at": now, "value": 75.0, "worst": 90.0, "threshold": 60.0, "unit": "seconds",
-        "affected": 12,
+        "affected": 12, "life_s": 600.0,
     }  # fmt: skip
-    insert(connection, "alert_episode", row | changes)
-    found: UUID = (row | changes)["episode_id"]
+    row |= changes
+    insert(connection, "alert_episode", {"threshold_now": row["threshold"]} | row)
+    found: UUID = row["episode_id"]
     return found
 
 

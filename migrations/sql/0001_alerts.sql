@@ -13,6 +13,8 @@ CREATE TABLE notifier.alert_watch (
 
 -- An episode: a rule's limit was crossed for one key (a channel, a provider, a region; empty for
 -- the whole product). `held`: not yet for as long as the rule waits; nobody was told of it.
+-- `threshold` is the limit with which it opened, as people were told; `life_s` the life of a token
+-- by which it is judged until it ends; `threshold_now` its limit at the latest look.
 CREATE TABLE notifier.alert_episode (
     episode_id       uuid PRIMARY KEY,
     rule             text NOT NULL,
@@ -25,6 +27,8 @@ CREATE TABLE notifier.alert_episode (
     value            double precision NOT NULL,
     worst            double precision NOT NULL,
     threshold        double precision NOT NULL,
+    threshold_now    double precision NOT NULL,
+    life_s           double precision NOT NULL,
     unit             text NOT NULL CHECK (unit IN ('seconds', 'share', 'count')),
     affected         integer NOT NULL,
     acknowledged_by  text,

@@ -2,13 +2,14 @@
 
 Pure: what stands, one look's judgements and the time give the changes. An episode opens once its
 crossing has stood for its hold time, ends when it has been clear for long, and each of the two is
-told once; a provider that fails and recovers every few seconds is one episode.
+told once; a provider that fails and recovers every few seconds is one episode. Limits move with the
+life of a token as it is learnt; an open episode is judged by those that it opened with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -44,10 +45,48 @@ class Change:
     clear_since: datetime | None = None
 
 
+CloseAfter = Callable[[Standing], timedelta]
+
+
+def as_opened(
+    judged: Judged,
+    standing: Sequence[Standing],
+    life_s: float,
+    judge_for: Callable[[float], Judged],
+) -> Judged:
+    """The same look, open episodes judged for the life that they opened with.
+
+    `judged` is for tokens of `life_s`, `judge_for` judges for another life. What is below its old
+    limit and crosses the new one is not over: it would be told anew at once.
+    """
+    found = _by_place(judged)
+    for each in standing:
+        if each.state == "open" and each.life_s != life_s:
+            place = (each.rule, each.key)
+            kept = _kept(found.pop(place, None), _by_place(judge_for(each.life_s)).get(place))
+            found |= {place: kept} if kept else {}
+    return Judged(tuple(found.values()), judged.unmeasured)
+
+
+def _by_place(judged: Judged) -> dict[tuple[str, str], Judgement]:
+    return {(str(each.rule), each.key): each for each in judged.judgements}
+
+
+def _kept(by_now: Judgement | None, as_opened: Judgement | None) -> Judgement | None:
+    if by_now is None or by_now.level is not Level.ABOVE:
+        return as_opened
+    if as_opened is not None and as_opened.level is Level.CLEAR:
+        return replace(as_opened, level=Level.BETWEEN)
+    return as_opened or by_now
+
+
 def decide(
-    standing: Sequence[Standing], judged: Judged, now: datetime, close_after: timedelta
+    standing: Sequence[Standing], judged: Judged, now: datetime, close_after: CloseAfter
 ) -> list[Change]:
-    """What one look changes; nothing where nothing stands and nothing is crossed."""
+    """What one look changes; nothing where nothing stands and nothing is crossed.
+
+    `close_after`: for how long an open one has to be clear.
+    """
     by_place = {(each.rule, each.key): each for each in standing}
     causes = tuple(_causes(standing, judged))
     changes = []
@@ -72,7 +111,7 @@ def _judged(
     held: Standing | None,
     judgement: Judgement,
     now: datetime,
-    close_after: timedelta,
+    close_after: CloseAfter,
     *,
     explained: bool,
 ) -> Change | None:
@@ -106,7 +145,7 @@ def _patience(judgement: Judgement) -> timedelta:
 
 
 def _gone(
-    held: Standing, judgement: Judgement | None, now: datetime, close_after: timedelta
+    held: Standing, judgement: Judgement | None, now: datetime, close_after: CloseAfter
 ) -> Change:
     """Not crossed now: what was only held is dropped after a moment, an open one ends later."""
     if held.state == "held":
@@ -114,6 +153,6 @@ def _gone(
         # Not seen: what it waits for is not counted from a look that did not find it.
         return Change(move, held.rule, held.key, held, None, held.crossed_at)
     since = held.clear_since or now
-    ended = now - since >= close_after
+    ended = now - since >= close_after(held)
     move = Move.RESOLVE if ended else Move.KEEP
     return Change(move, held.rule, held.key, held, judgement, held.crossed_at, since)

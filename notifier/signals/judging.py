@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
 from typing import Final
 
 import psycopg
@@ -12,15 +13,15 @@ import psycopg
 from notifier.flow.policies import PolicyShelf
 from notifier.logs import fault_fields, log
 from notifier.signals.causes import begun_anew
-from notifier.signals.episodes import Change, Move, decide
+from notifier.signals.episodes import Change, Move, as_opened, decide
 from notifier.signals.judgements import Judged
 from notifier.signals.limits import Limits, limits_of
 from notifier.signals.rules import judge
 from notifier.store import alerts, rollups
-from notifier.store.alerts import Seen
+from notifier.store.alerts import Seen, Standing
 from notifier.store.database import PooledConnection
 from notifier.store.reads import signals
-from notifier.store.reads.signals import Wanted
+from notifier.store.reads.signals import Readings, Wanted
 
 EVERY_S: Final = 5.0
 """Between two looks, where a token lives for five minutes and more; else a sixtieth of it."""
@@ -50,9 +51,11 @@ class Judge:
 
     def limits(self) -> Limits:
         """The limits in force, for the life that was last found."""
-        policy = self.shelf.current()[1]
-        life_s = self.life_s or policy.alert["life_s"] or signals.USUAL_LIFE_S
-        return limits_of(policy.alert, life_s, self.period_of)
+        stated_s = self.shelf.current()[1].alert["life_s"]
+        return self._limits_for(self.life_s or stated_s or signals.USUAL_LIFE_S)
+
+    def _limits_for(self, life_s: float) -> Limits:
+        return limits_of(self.shelf.current()[1].alert, life_s, self.period_of)
 
     def take_turn(self, connection: PooledConnection) -> bool:
         """Judge if nobody did lately; whether it was done here."""
@@ -67,33 +70,33 @@ class Judge:
         )  # fmt: skip
         seen = signals.look(connection, wanted)
         self.life_s = seen.life_s
-        limits = self.limits()
-        return self._write(connection, turn, judge(seen, limits), seen.at, limits)
+        return self._write(connection, turn, seen)
 
     def sweep(self, connection: PooledConnection) -> int:
         """The same as a sweep's body: one look, and nothing left to do."""
         self.take_turn(connection)
         return 0
 
-    def _write(
-        self,
-        connection: PooledConnection,
-        turn: int,
-        judged: Judged,
-        now: datetime,
-        limits: Limits,
-    ) -> bool:
+    def _write(self, connection: PooledConnection, turn: int, seen: Readings) -> bool:
+        judged = judge(seen, self._limits_for(seen.life_s))
         with connection.transaction():
             if not alerts.holds_turn(connection, turn):
                 return False
             standing = alerts.standing(connection)
-            for change in decide(standing, judged, now, timedelta(seconds=limits.close_s)):
-                self._apply(connection, change, now)
-            alerts.judged(connection, limits.life_s)
+            judged = as_opened(judged, standing, seen.life_s, partial(self._judge_for, seen))
+            for change in decide(standing, judged, seen.at, self._close_after):
+                self._apply(connection, change, seen)
+            alerts.judged(connection, seen.life_s)
         return True
 
-    def _apply(self, connection: PooledConnection, change: Change, now: datetime) -> None:
-        standing, judgement = change.standing, change.judgement
+    def _judge_for(self, seen: Readings, life_s: float) -> Judged:
+        return judge(seen, self._limits_for(life_s))
+
+    def _close_after(self, standing: Standing) -> timedelta:
+        return timedelta(seconds=self._limits_for(standing.life_s).close_s)
+
+    def _apply(self, connection: PooledConnection, change: Change, seen: Readings) -> None:
+        standing, judgement, now = change.standing, change.judgement, seen.at
         match change.move:
             case Move.DROP if standing:
                 alerts.drop(connection, standing.episode_id)
@@ -101,11 +104,14 @@ class Judge:
                 if alerts.resolve(connection, standing.episode_id, now, by=BY_ITSELF):
                     alerts.page(connection, standing.episode_id, "resolved", self.receivers)
             case Move.KEEP if standing and change.clear_since:
-                value = judgement.value if judgement else None
-                alerts.clearing(connection, standing.episode_id, change.clear_since, value)
+                alerts.clearing(
+                    connection, standing.episode_id, change.clear_since,
+                    value=judgement.value if judgement else None,
+                    threshold=judgement.threshold if judgement else None,
+                )  # fmt: skip
             case Move.HOLD | Move.OPEN | Move.KEEP if judgement:
                 state = "held" if change.move is Move.HOLD else "open"
-                episode_id = alerts.put(connection, _seen(change, state), now)
+                episode_id = alerts.put(connection, _seen(change, state, seen.life_s), now)
                 if change.move is Move.OPEN:
                     alerts.page(connection, episode_id, "opened", self.receivers)
                     log.warning("alert_opened", reason=change.rule, scope=change.key)
@@ -113,12 +119,12 @@ class Judge:
                 pass
 
 
-def _seen(change: Change, state: str) -> Seen:
+def _seen(change: Change, state: str, life_s: float) -> Seen:
     judgement = change.judgement
     assert judgement is not None  # noqa: S101 - only what was judged is put
     return Seen(
         change.rule, change.key, state, change.crossed_at, judgement.value, judgement.threshold,
-        judgement.unit, judgement.affected,
+        judgement.unit, judgement.affected, life_s,
     )  # fmt: skip
 
 

@@ -37,24 +37,27 @@ SELECT extract(epoch FROM db_now() - judged_at)::float8 AS judged_s, life_s, tak
 """
 STANDING: Final = """
 SELECT episode_id, rule, key, state, crossed_at, opened_at, seen_at, clear_since, value, worst,
-       threshold, unit, affected
+       threshold, unit, affected, life_s
   FROM alert_episode WHERE state <> 'resolved'
 """
 PUT: Final = """
 INSERT INTO alert_episode AS e (episode_id, rule, key, state, crossed_at, opened_at, seen_at, value,
-                                worst, threshold, unit, affected)
+                                worst, threshold, threshold_now, life_s, unit, affected)
 VALUES (%(episode_id)s, %(rule)s, %(key)s, %(state)s, %(crossed_at)s, %(opened_at)s, %(now)s,
-        %(value)s, %(value)s, %(threshold)s, %(unit)s, %(affected)s)
+        %(value)s, %(value)s, %(threshold)s, %(threshold)s, %(life_s)s, %(unit)s, %(affected)s)
 ON CONFLICT (rule, key) WHERE state <> 'resolved' DO UPDATE
    SET state = excluded.state, crossed_at = excluded.crossed_at,
        opened_at = coalesce(e.opened_at, excluded.opened_at), seen_at = excluded.seen_at,
        clear_since = NULL, value = excluded.value, worst = greatest(e.worst, excluded.worst),
-       threshold = excluded.threshold, affected = greatest(e.affected, excluded.affected),
+       threshold = CASE e.state WHEN 'open' THEN e.threshold ELSE excluded.threshold END,
+       life_s = CASE e.state WHEN 'open' THEN e.life_s ELSE excluded.life_s END,
+       threshold_now = excluded.threshold, affected = greatest(e.affected, excluded.affected),
        version = e.version + (e.state <> excluded.state)::int
 RETURNING episode_id
 """
 CLEARING: Final = """
-UPDATE alert_episode SET clear_since = %(clear_since)s, value = coalesce(%(value)s, value)
+UPDATE alert_episode SET clear_since = %(clear_since)s, value = coalesce(%(value)s, value),
+       threshold_now = coalesce(%(threshold)s, threshold_now)
  WHERE episode_id = %(episode_id)s
 """
 DROP: Final = "DELETE FROM alert_episode WHERE episode_id = %(episode_id)s AND state = 'held'"
@@ -125,7 +128,10 @@ DELETE FROM alert_episode e USING old WHERE e.episode_id = old.episode_id
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An episode that has not ended; `state` is held or open."""
+    """An episode that has not ended; `state` is held or open.
+
+    `threshold` and `life_s` are those with which it opened: what people were told.
+    """
 
     episode_id: UUID
     rule: str
@@ -140,11 +146,15 @@ class Standing:
     threshold: float
     unit: str
     affected: int
+    life_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How an episode stands after a look; `state` is held or open."""
+    """How an episode stands after a look; `state` is held or open.
+
+    One that was open already keeps the `threshold` and the `life_s` that it opened with.
+    """
 
     rule: str
     key: str
@@ -154,6 +164,7 @@ class Seen:
     threshold: float
     unit: str
     affected: int
+    life_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +242,7 @@ def put(connection: Connection, seen: Seen, now: datetime) -> UUID:
             "threshold": seen.threshold,
             "unit": seen.unit,
             "affected": seen.affected,
+            "life_s": seen.life_s,
         },
     ).fetchone()
     assert row is not None  # noqa: S101 - inserted or updated
@@ -239,10 +251,17 @@ def put(connection: Connection, seen: Seen, now: datetime) -> UUID:
 
 
 def clearing(
-    connection: Connection, episode_id: UUID, since: datetime, value: float | None
+    connection: Connection,
+    episode_id: UUID,
+    since: datetime,
+    *,
+    value: float | None,
+    threshold: float | None,
 ) -> None:
-    """Note since when an open episode's value is back below its limit."""
-    values = {"episode_id": episode_id, "clear_since": since, "value": value}
+    """Note since when an open episode's value is back below its limit, and both if known."""
+    values = {
+        "episode_id": episode_id, "clear_since": since, "value": value, "threshold": threshold,
+    }  # fmt: skip
     connection.execute(CLEARING, values)
 
 

@@ -29,9 +29,11 @@ SELECT gen_random_uuid(), %(now)s - random() * %(history)s, 'person-' || n %% 60
   FROM generate_series(1, greatest(%(notices)s / 2, 500)) AS n;
 
 INSERT INTO alert_episode (episode_id, rule, key, state, crossed_at, opened_at, seen_at, value,
-                           worst, threshold, unit, affected, resolved_at, resolved_by,
+                           worst, threshold, threshold_now, life_s, unit, affected,
+                           resolved_at, resolved_by,
                            led_to_action, review_verdict, reviewed_by, reviewed_at)
-SELECT md5('alert' || n)::uuid, rule, 'email', 'resolved', at, at, at, 70, 90, 60, 'seconds', 12,
+SELECT md5('alert' || n)::uuid, rule, 'email', 'resolved', at, at, at, 70, 90, 60, 60,
+       600, 'seconds', 12,
        at + interval '20 min', 'rule', CASE WHEN done THEN 'yes' END,
        CASE WHEN done THEN 'keep' END, CASE WHEN done THEN 'person-1' END,
        CASE WHEN done THEN at + interval '1 day' END

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from graphlib import TopologicalSorter
 
 from notifier.signals.causes import EXPLAINS, OF_ONE_SWEEP
-from notifier.signals.episodes import Change, Move, decide
+from notifier.signals.episodes import Change, Move, as_opened, decide
 from notifier.signals.judgements import Judged, Judgement, Level, RuleName
 from notifier.signals.thresholds import Unit
 from notifier.store.alerts import Standing
@@ -17,6 +17,7 @@ from notifier.sweeps.jobs import TICKS
 
 BEGIN = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 CLOSE_AFTER = timedelta(minutes=5)
+LIFE_S = 600.0
 
 
 def judgement(
@@ -39,7 +40,7 @@ class Course:
     ) -> None:
         self.now += timedelta(seconds=after_s)
         judged = Judged(judgements, frozenset(unmeasured))
-        for change in decide(list(self.standing.values()), judged, self.now, CLOSE_AFTER):
+        for change in decide(list(self.standing.values()), judged, self.now, lambda _: CLOSE_AFTER):
             self._keep(change)
 
     def _keep(self, change: Change) -> None:
@@ -54,7 +55,7 @@ class Course:
             state = "held" if change.move is Move.HOLD else "open"
             self.standing[place] = Standing(
                 uuid.uuid4(), *place, state, change.crossed_at, None, self.now, None,
-                change.judgement.value, change.judgement.value, 1.0, "count", 1,
+                change.judgement.value, change.judgement.value, 1.0, "count", 1, LIFE_S,
             )  # fmt: skip
 
 
@@ -162,3 +163,62 @@ def test_a_hold_that_nobody_watched_begins_anew() -> None:
     course.look(judgement(RuleName.QUEUE_AGE, "email", hold_s=20))
     course.look(judgement(RuleName.QUEUE_AGE, "email", hold_s=20), after_s=120)
     assert course.told == []
+
+
+def standing(rule: RuleName, key: str = "", *, state: str = "open") -> Standing:
+    """One that opened for tokens of `LIFE_S`."""
+    opened_at = BEGIN if state == "open" else None
+    return Standing(
+        uuid.uuid4(), rule, key, state, BEGIN, opened_at, BEGIN, None, 2.0, 2.0, 1.0, "count", 1,
+        LIFE_S,
+    )  # fmt: skip
+
+
+def kept(now: Judged, then: Judged, *stands: Standing, life_s: float = 3_600.0) -> dict[str, Level]:
+    """How each rule is judged where the limits by now say one thing, and the old ones another."""
+    by_life = {LIFE_S: then}
+    found = as_opened(now, stands, life_s, lambda life: by_life[life])
+    return {str(each.rule): each.level for each in found.judgements}
+
+
+def judged(*judgements: Judgement) -> Judged:
+    return Judged(judgements, frozenset())
+
+
+def test_a_limit_that_rose_since_an_episode_opened_does_not_end_it() -> None:
+    rule = RuleName.QUEUE_AGE
+    then, now = judgement(rule), judgement(rule, level=Level.CLEAR)
+    assert kept(judged(now), judged(then), standing(rule)) == {rule: Level.ABOVE}
+    assert kept(judged(), judged(then), standing(rule)) == {rule: Level.ABOVE}
+
+
+def test_an_episode_is_over_by_its_own_limit_unless_the_one_by_now_is_crossed() -> None:
+    rule = RuleName.QUEUE_AGE
+    then = judgement(rule, level=Level.CLEAR)
+    near, over = judgement(rule, level=Level.BETWEEN), judgement(rule)
+    assert kept(judged(near), judged(then), standing(rule)) == {rule: Level.CLEAR}
+    assert kept(judged(over), judged(then), standing(rule)) == {rule: Level.BETWEEN}
+    assert kept(judged(near), judged(), standing(rule)) == {}
+    assert kept(judged(over), judged(), standing(rule)) == {rule: Level.ABOVE}
+
+
+def test_what_is_not_open_is_judged_by_the_limit_by_now() -> None:
+    rule, other = RuleName.QUEUE_AGE, RuleName.UNMAPPED
+    then = judged(judgement(rule), judgement(other))
+    now = judged(judgement(rule, level=Level.CLEAR), judgement(other, level=Level.CLEAR))
+    clear = {rule: Level.CLEAR, other: Level.CLEAR}
+    assert kept(now, then) == clear
+    assert kept(now, then, standing(rule, state="held")) == clear
+    assert kept(now, then, standing(rule), life_s=LIFE_S) == clear
+    assert kept(now, then, standing(rule)) == {rule: Level.ABOVE, other: Level.CLEAR}
+
+
+def test_an_episode_is_clear_for_as_long_as_its_own_limit_asks() -> None:
+    quick, slow = standing(RuleName.QUEUE_AGE, "email"), standing(RuleName.QUEUE_AGE, "sms")
+    quick = replace(quick, life_s=60.0, clear_since=BEGIN)
+    slow = replace(slow, clear_since=BEGIN)
+    changes = decide(
+        [quick, slow], judged(), BEGIN + timedelta(seconds=40),
+        lambda each: timedelta(seconds=each.life_s / 2),
+    )  # fmt: skip
+    assert {each.key: each.move for each in changes} == {"email": Move.RESOLVE, "sms": Move.KEEP}

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One episode that was told of (never one that is only held); times are the database's."""
+    """One episode that was told of (never one that is only held); times are the database's.
+
+    `threshold` is its limit as it was told, `threshold_now` the one at the latest look.
+    """
 
     episode_id: UUID
     rule: str
@@ -27,6 +30,7 @@ class Alert:
     value: float
     worst: float
     threshold: float
+    threshold_now: float
     unit: str
     affected: int
     acknowledged_by: str | None
@@ -105,9 +109,9 @@ class AlertFilter:
 
 
 _COLUMNS: Final = """episode_id, rule, key, state, crossed_at, opened_at, seen_at, value, worst,
-       threshold, unit, affected, acknowledged_by, acknowledged_at, acknowledge_note, resolved_at,
-       resolved_by, resolve_note, led_to_action, review_what, review_verdict, reviewed_by,
-       reviewed_at, version"""
+       threshold, threshold_now, unit, affected, acknowledged_by, acknowledged_at, acknowledge_note,
+       resolved_at, resolved_by, resolve_note, led_to_action, review_what, review_verdict,
+       reviewed_by, reviewed_at, version"""
 _WANTED: Final = """state <> 'held'
        AND (%(state)s::text IS NULL OR state = %(state)s)
        AND (%(rule)s::text IS NULL OR rule = %(rule)s)

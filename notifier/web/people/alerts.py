@@ -44,9 +44,10 @@ FILTERS: Final[Mapping[str, Filter]] = {
 }  # fmt: skip
 COLUMNS: Final = (
     "alert_id", "rule", "key", "state", "crossed_at", "opened_at", "value", "worst", "threshold",
-    "unit", "affected", "acknowledged_by", "acknowledged_at", "resolved_at", "resolved_by",
-    "led_to_action", "review_verdict", "reviewed_by", "reviewed_at",
+    "threshold_now", "unit", "affected", "acknowledged_by", "acknowledged_at", "resolved_at",
+    "resolved_by", "led_to_action", "review_verdict", "reviewed_by", "reviewed_at",
 )  # fmt: skip
+NUMBERS: Final = ("value", "worst", "threshold", "threshold_now")
 RULE_COLUMNS: Final = (
     "rule", "fired", "acknowledged", "median_acknowledged_after_s", "reviewed", "led_to_action",
     "partly", "tune", "delete",
@@ -88,7 +89,7 @@ class Shown:
 def cells(row: Alert, _: Dated) -> dict[str, Cell]:
     """One alert as a program gets it."""
     plain: dict[str, Any] = {name: getattr(row, name) for name in COLUMNS if name != "alert_id"}
-    numbers = {name: f"{plain[name]:g}" for name in ("value", "worst", "threshold")}
+    numbers = {name: f"{plain[name]:g}" for name in NUMBERS}
     return {"alert_id": str(row.episode_id), **plain, **numbers}
 
 
@@ -104,11 +105,17 @@ def shown(alert: Alert) -> Shown:
         badge_of(alert),
         value_of(alert.rule, alert.value, alert.unit),
         value_of(alert.rule, alert.worst, alert.unit),
-        amount(alert.threshold, alert.unit),
+        limit_of(alert),
         affected_of(alert.rule, alert.affected),
         page_of(alert.rule, alert.key),
         runbook_of(alert.rule),
     )
+
+
+def limit_of(alert: Alert) -> str:
+    """The limit as it was told, and the one by now where that reads otherwise."""
+    told, now = (amount(each, alert.unit) for each in (alert.threshold, alert.threshold_now))
+    return told if told == now else f"{told} as it was told (by now {now})"
 
 
 def badge_of(alert: Alert) -> Badge:

@@ -73,6 +73,21 @@ def test_an_alert_tells_what_is_wrong_where_to_see_it_and_what_to_do(
     assert on_call.get("/pending?stage=waiting").status_code == 200
 
 
+def test_an_alert_shows_the_limit_that_was_told_and_the_one_by_now_where_they_differ(
+    on_call: Browser, database: Database
+) -> None:
+    same, moved = put(database), put(database, key="sms", threshold_now=45.0)
+    assert "limit 60 s, at its worst" in on_call.get(f"/alerts/{same}").text
+    assert "limit 60 s as it was told (by now 45 s), at" in on_call.get(f"/alerts/{moved}").text
+    page = on_call.get("/alerts").text
+    assert page.count("limit 60 s") == 2
+    assert page.count("by now 45 s") == 1
+    answer = on_call.get("/alerts?format=json").json
+    assert answer is not None
+    limits = {row["alert_id"]: (row["threshold"], row["threshold_now"]) for row in answer["rows"]}
+    assert limits == {str(same): ("60", "60"), str(moved): ("60", "45")}
+
+
 def test_the_list_is_narrowed_by_state_rule_owner_and_review(
     on_call: Browser, database: Database
 ) -> None:
