@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 
 from notifier.signals import rollups
+from notifier.signals.dns import Resolver
 from notifier.store.database import Database
 from notifier.store.embedded import EmbeddedServer
 from tests.database import Clock
 from tests.db.recycled import Recycled, recycled_database
 from tests.db.rig import Rig
 from tests.db.test_foundation import NOON
+from tests.dns_server import Zone, running
+from tests.signals.asking_dns import Ask
 
 Collect = Callable[[], int]
 
@@ -65,6 +68,18 @@ def collect(rig: Rig, noon: datetime, clock: Clock) -> Collect:
 
     run()
     return run
+
+
+@pytest.fixture
+def zone() -> Zone:
+    return Zone()
+
+
+@pytest.fixture
+def ask(zone: Zone) -> Iterator[Ask]:
+    """A fresh check; patient but for names that are silent."""
+    with running(zone) as port:
+        yield lambda: Resolver([("127.0.0.1", port)], 0.05 if zone.silent else 30.0, 60.0)
 
 
 def counted(rig: Rig, signal: str) -> dict[tuple[str, ...], int]:

@@ -13,11 +13,6 @@ from tests.ports import port_to_bind
 
 
 @pytest.fixture
-def zone() -> Zone:
-    return Zone()
-
-
-@pytest.fixture
 def port(zone: Zone) -> Iterator[int]:
     with running(zone) as port:
         yield port
