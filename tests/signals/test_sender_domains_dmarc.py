@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from checkdmarc.dmarc import DMARCError, parse_dmarc_record
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from notifier.signals.sender_domains_dmarc import REMOVED, above, check_dmarc
@@ -123,6 +123,7 @@ _TAG = some.tuples(
 
 
 @given(some.lists(_TAG, max_size=5))
+@example([("zz", "none"), ("zz", "none")])
 def test_what_a_second_parser_takes_without_a_word_we_read_the_same(
     tags: list[tuple[str, str]],
 ) -> None:
@@ -133,8 +134,11 @@ def test_what_a_second_parser_takes_without_a_word_we_read_the_same(
     except DMARCError:
         assert found.verdict in {Verdict.WARN, Verdict.FAIL}
         return
-    assert "twice" not in said(found)
-    assert found.facts["policy"] == theirs["tags"]["p"]["value"]
+    # It passes over a tag that nobody knows also where that tag stands twice; we do not.
+    unknown_twice = [name for name, _ in tags].count("zz") > 1
+    assert ("twice" in said(found)) == unknown_twice
+    if not unknown_twice:
+        assert found.facts["policy"] == theirs["tags"]["p"]["value"]
 
 
 @pytest.mark.parametrize("trouble", ["SERVFAIL", "silence"])
