@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from notifier.domain.contradiction import Contradiction
+
 ALERT_DEFAULTS: Final[dict[str, float]] = {
     "life_s": 0.0,
     "queue_age_s": 60.0,
@@ -57,8 +59,6 @@ _TIMED: Final = (
 _LIMITED: Final = ("unknown", "failure", "avoidable")
 _ABOVE_NOUGHT: Final = frozenset(ALERT_DEFAULTS) - {"life_s", "hold_share"}
 _MOST_CHANCE: Final = 0.01
-
-Contradiction = tuple[str, str, str]
 
 
 def alert_contradictions(alert: Mapping[str, float]) -> Iterator[Contradiction]:

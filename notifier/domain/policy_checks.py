@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from notifier.domain.call_limits import LINK_LIMIT_S
+from notifier.domain.contradiction import Contradiction
 from notifier.domain.policy_alerts import alert_contradictions
 from notifier.domain.policy_retention import retention_contradictions
 from notifier.domain.regions import REGIONS
@@ -16,14 +18,8 @@ from notifier.domain.regions import REGIONS
 if TYPE_CHECKING:
     from notifier.domain.policy import Policy
 
-LINK_LIMIT_S: Final = 3.0
-"""How long the auth service may take to answer a link request (contract, section 3)."""
-
 CLAIM_POLL_S: Final = 1.0
 """How often a claim loop looks by itself, without being woken (design, section 9)."""
-
-Contradiction = tuple[str, str, str]
-"""Pointer, code, sentence. The pointer is the document's own where several keys clash."""
 
 
 def contradictions(policy: Policy) -> list[Contradiction]:

@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.policy import Policy
-from notifier.domain.policy_checks import CLAIM_POLL_S, LINK_LIMIT_S
+from notifier.domain.policy_checks import CLAIM_POLL_S
 from notifier.domain.states import Channel
 
 SHARE: Final = 0.99
