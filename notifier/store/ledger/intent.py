@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, TypedDict
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 import psycopg
@@ -119,7 +119,11 @@ _INTENT: Final = Statement(INTENT)
 
 
 class StartValues(TypedDict):
-    """What an intent and the start of a replay ask alike."""
+    """What an intent and the start of a replay ask alike.
+
+    `budget` is the longest the call may take, `not_after` a stop time shortened by the link
+    answer.
+    """
 
     notice_id: UUID
     channel: str
@@ -145,39 +149,13 @@ class Intent:
     deadline: datetime
 
 
-def intent(  # noqa: PLR0913 - the guards' inputs, by name
-    connection: psycopg.Connection[Row],
-    *,
-    notice_id: UUID,
-    channel: str,
-    fence: int,
-    owner: str,
-    provider: str,
-    reference: str,
-    message_digest: str,
-    budget: timedelta,
-    not_after: datetime,
-) -> Intent:
-    """Ask all guards and commit the attempt.
-
-    `budget` is the longest the call may take; `not_after` a stop time shortened by the link
-    answer. A notice that is not there is reported as fenced.
-    """
-    values = {
-        "notice_id": notice_id,
-        "channel": channel,
-        "fence": fence,
-        "owner": owner,
-        "provider": provider,
-        "reference": reference,
-        "message_digest": message_digest,
-        "budget": budget,
-        "not_after": not_after,
-    }
+def intent(connection: psycopg.Connection[Row], **values: Unpack[StartValues]) -> Intent:
+    """Ask all guards and commit the attempt. A notice that is not there is reported as fenced."""
     with connection.pipeline(), connection.transaction():
         _HOLD.run(connection, values)
         row = _INTENT.run(connection, values).fetchone()
     if row is None:
+        not_after = values["not_after"]
         return Intent(Verdict.FENCED, not_after, not_after, not_after, 0, "", not_after)
     return Intent(
         verdict=Verdict(row["verdict"]),

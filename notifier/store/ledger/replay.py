@@ -11,14 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Unpack
 from uuid import UUID
 
 import psycopg
 
 from notifier.store import trail
 from notifier.store.ledger.claim import FALLBACK_FIRST, HALTED, PAUSED, Claim, Original
-from notifier.store.ledger.intent import HOLD, SUPERSEDED
+from notifier.store.ledger.intent import HOLD, SUPERSEDED, StartValues
 from notifier.store.statement import Statement
 
 Row = dict[str, Any]
@@ -196,43 +196,22 @@ def _claim(row: Row) -> Claim:
     return Claim(repeats=Original(**{name: row.pop(name) for name in names}), **row)
 
 
-def start(  # noqa: PLR0913 - the guards' inputs, by name
+def start(
     connection: psycopg.Connection[Row],
     *,
-    notice_id: UUID,
-    channel: str,
-    fence: int,
-    owner: str,
-    provider: str,
-    reference: str,
-    message_digest: str,
     key_lifetime: timedelta,
-    budget: timedelta,
-    not_after: datetime,
+    **values: Unpack[StartValues],
 ) -> ReplayStart:
     """Ask all guards and commit that the attempt's call is being repeated; once an attempt.
 
-    `key_lifetime` is how long the provider knows a key, `budget` the longest the call may take,
-    `not_after` a stop time shortened by the link answer. An attempt that is not there is
+    `key_lifetime` is how long the provider knows a key. An attempt that is not there is
     reported as fenced.
     """
-    values = {
-        "notice_id": notice_id,
-        "channel": channel,
-        "fence": fence,
-        "owner": owner,
-        "provider": provider,
-        "reference": reference,
-        "message_digest": message_digest,
-        "key_lifetime": key_lifetime,
-        "budget": budget,
-        "not_after": not_after,
-    }
     with connection.pipeline(), connection.transaction():
         _HOLD.run(connection, values)
-        row = _START.run(connection, values).fetchone()
+        row = _START.run(connection, {**values, "key_lifetime": key_lifetime}).fetchone()
     if row is None:
-        fenced = ReplayVerdict.FENCED
+        fenced, not_after = ReplayVerdict.FENCED, values["not_after"]
         return ReplayStart(fenced, not_after, not_after, not_after, 0, "", not_after)
     return ReplayStart(
         verdict=ReplayVerdict(row["verdict"]),
