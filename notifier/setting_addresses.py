@@ -13,19 +13,10 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from pydantic import SecretStr
 
+from notifier.loopback import is_loopback
 from notifier.setting_values import Bind, SmtpServer, Unusable
 
 _SMTP_PORTS: Final = {"smtp": 587, "smtps": 465}
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` names this machine by itself, without asking DNS."""
-    if host.lower() == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def read_bind(text: str) -> Bind:

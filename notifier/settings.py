@@ -29,8 +29,8 @@ from pydantic_settings import (
 )
 
 from notifier.domain.policy import EMAIL_PROVIDERS, SMS_PROVIDERS
+from notifier.loopback import is_loopback
 from notifier.setting_addresses import (
-    is_loopback,
     read_base_url,
     read_bind,
     read_database_url,

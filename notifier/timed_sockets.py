@@ -42,17 +42,6 @@ class Deadline:
         return seconds
 
 
-def is_loopback(host: str) -> bool:
-    """Whether `host` (a name or a literal address, brackets allowed) is this machine."""
-    bare = host.strip("[]").lower()
-    if bare == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(bare).is_loopback
-    except ValueError:
-        return False
-
-
 def open_tcp(host: str, port: int, deadline: Deadline) -> socket.socket:
     """Connect to the first address of `host` that answers; OSError when none does in time.
 

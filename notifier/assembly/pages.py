@@ -13,8 +13,8 @@ from notifier.assembly.application import Application
 from notifier.flow import cancel, rates, tickets, wording
 from notifier.flow.operator_acts import OperatorActs
 from notifier.flow.receipts import Receipts
+from notifier.loopback import is_loopback
 from notifier.providers import registry
-from notifier.setting_addresses import is_loopback
 from notifier.web.machines.blueprints import install_machine_pages
 from notifier.web.machines.callbacks import CallbackServices, callbacks_blueprint
 from notifier.web.machines.lookups import LookUps

@@ -22,6 +22,7 @@ import httpcore2
 from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination, ResetLink
+from notifier.loopback import is_loopback
 from notifier.ports.links import (
     LinkAnswer,
     LinkGone,
@@ -32,7 +33,6 @@ from notifier.ports.links import (
 )
 from notifier.signatures import signed_headers
 from notifier.timed_http import HttpAnswer, HttpTroubleError, TimedHttp
-from notifier.timed_sockets import is_loopback
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_LINK: Final = 2048

@@ -22,6 +22,7 @@ import httpcore2
 from notifier.domain.outcome import NotAccepted, ProviderPause, Unknown, UnknownReason
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.values import Secret
+from notifier.loopback import is_loopback
 from notifier.ports.asking import CannotTell
 from notifier.providers.http_words import Document, document_of
 from notifier.timed_http import (
@@ -32,7 +33,7 @@ from notifier.timed_http import (
     bounded_by,
     read_whole,
 )
-from notifier.timed_sockets import Deadline, is_loopback, open_tcp
+from notifier.timed_sockets import Deadline, open_tcp
 
 MAX_ANSWER_BYTES: Final = 256 * 1024
 MAX_FOUND_BYTES: Final = 4 * 1024 * 1024

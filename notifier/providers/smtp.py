@@ -21,6 +21,7 @@ from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unk
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
 from notifier.domain.values import Secret
+from notifier.loopback import is_loopback
 from notifier.ports.sending import Envelope
 from notifier.providers.smtp_codes import Phase, about_us, judge
 from notifier.providers.smtp_line import (
@@ -32,7 +33,7 @@ from notifier.providers.smtp_line import (
     Reply,
 )
 from notifier.providers.smtp_mail import UnbuildableError, build, is_wire_safe, message_id
-from notifier.timed_sockets import Deadline, is_loopback, open_tcp
+from notifier.timed_sockets import Deadline, open_tcp
 
 END_OF_DATA: Final = b".\r\n"
 

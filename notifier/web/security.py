@@ -19,7 +19,7 @@ from flask import request as current_request
 from werkzeug.exceptions import BadRequest
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from notifier.setting_addresses import is_loopback
+from notifier.loopback import is_loopback
 
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
