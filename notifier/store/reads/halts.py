@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from notifier.domain.states import Channel
 from notifier.store.ledger.halts import IN_FLIGHT, InFlight, in_flight, version_of
 from notifier.store.reads.outside_text import shown
 from notifier.store.reads.paging import COUNT_CAP, Page, Walk
@@ -42,6 +43,28 @@ _BACKLOG: Final = f"""
                     'template:' || n.template_id || '@' || n.template_revision,
                     'account:' || n.account_id, 'event:' || n.event_id)
              LIMIT {COUNT_CAP}) AS waiting
+"""
+
+# An account or an event is only worth a line where a halt of it stands: there are too many.
+_HELD_BACK: Final = f"""
+    WITH clock AS MATERIALIZED (SELECT db_now() AS now),
+        looked_at AS MATERIALIZED (SELECT * FROM ({_WAITING}) AS waiting LIMIT %(cap)s),
+        kinds AS MATERIALIZED (
+            SELECT d.channel, d.provider, n.template_id || '@' || n.template_revision AS template,
+                   CASE WHEN %(narrow)s THEN n.account_id END AS account,
+                   CASE WHEN %(narrow)s THEN n.event_id END AS event,
+                   count(*) FILTER (WHERE d.stop_at > clock.now) AS living,
+                   count(*) FILTER (WHERE d.stop_at <= clock.now) AS dead
+              FROM clock CROSS JOIN looked_at AS d JOIN notice AS n USING (notice_id)
+             GROUP BY 1, 2, 3, 4, 5)
+    SELECT s.scope, sum(k.living)::int AS living, sum(k.dead)::int AS dead,
+           (SELECT count(*) FROM looked_at) AS looked_at
+      FROM kinds AS k CROSS JOIN LATERAL unnest(ARRAY[
+            'all', 'channel:' || k.channel, 'provider:' || k.provider, 'template:' || k.template,
+            'account:' || k.account, 'event:' || k.event]) AS s (scope)
+     WHERE s.scope = ANY (%(scopes)s)
+        OR split_part(s.scope, ':', 1) IN ('all', 'channel', 'provider', 'template')
+     GROUP BY s.scope
 """
 
 _PACE: Final = """
@@ -103,6 +126,33 @@ class Backlog:
     as_of: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Waiting work under one scope: what could still go, and what is dead already."""
+
+    living: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack:
+    """Waiting work by scope. `is_capped`: only `cap` of it was looked at, so all are at least."""
+
+    by_scope: Mapping[str, Held]
+    is_capped: bool
+    cap: int
+
+    def of(self, scope: str) -> Held:
+        """What a halt of this scope holds back, or would."""
+        return self.by_scope.get(scope, Held())
+
+    @property
+    def wide(self) -> tuple[str, ...]:
+        """The scopes that can be chosen without naming a person or an event, the widest first."""
+        named = (each for each in self.by_scope if each.startswith(("provider:", "template:")))
+        return ("all", *(f"channel:{each}" for each in Channel), *sorted(named))
+
+
 def engaged_halts(connection: PooledConnection) -> tuple[HaltRow, ...]:
     """Every halt in force, the widest first."""
     rows = connection.execute(
@@ -160,6 +210,19 @@ def load_backlog(connection: PooledConnection, scope: str) -> Backlog:
     assert waiting is not None  # noqa: S101 - an aggregate has one row
     assert pace is not None  # noqa: S101 - an aggregate has one row
     return Backlog(**waiting, **pace)
+
+
+def load_held_back(connection: PooledConnection, scopes: Sequence[str]) -> HeldBack:
+    """How much each scope holds back, or would: these ones, and every wide one that has work.
+
+    No more than `COUNT_CAP` of what waits is looked at, so that a flood costs no more than that.
+    """
+    narrow = any(each.startswith(("account:", "event:")) for each in scopes)
+    values = {"scopes": list(scopes), "narrow": narrow, "cap": COUNT_CAP}
+    rows = connection.execute(_HELD_BACK, values).fetchall()
+    looked_at = max((row["looked_at"] for row in rows), default=0)
+    by_scope = {shown(row["scope"]): Held(row["living"], row["dead"]) for row in rows}
+    return HeldBack(by_scope, looked_at >= COUNT_CAP, COUNT_CAP)
 
 
 def halt_row(row: dict[str, Any]) -> HaltRow:

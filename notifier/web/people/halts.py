@@ -22,7 +22,15 @@ from notifier.accounts.read_audit import Outcome, Read
 from notifier.flow import halts as flow
 from notifier.flow.halts import HaltRefused, StaleHalts
 from notifier.logs import fault_fields, log
-from notifier.store.reads.halts import HaltRow, HaltsPage, load_backlog, load_halts, one_halt
+from notifier.store.reads.halts import (
+    HaltRow,
+    HaltsPage,
+    HeldBack,
+    load_backlog,
+    load_halts,
+    load_held_back,
+    one_halt,
+)
 from notifier.web.people import rows as twins
 from notifier.web.people.asked import asked
 from notifier.web.people.rows import Cell
@@ -60,12 +68,13 @@ Typed = Mapping[str, str]
 def halts() -> ResponseReturnValue:
     """The halts in force, what is in flight under each, and those released lately."""
     wish = asked()
-    page = _read()
-    if page is None:
+    read = _read()
+    if read is None:
         return _shown(wish, None, status=503)
+    page, _ = read
     rows = (halt_cells(each) for each in (*page.engaged, *page.released))
     return twins.for_programs(wanted(), "halts", COLUMNS, rows, page.as_of, {}) or _shown(
-        wish, page
+        wish, read
     )
 
 
@@ -142,21 +151,29 @@ def _note(read: Read) -> None:
         write_down(connection, read)
 
 
-def _read() -> HaltsPage | None:
-    """The halts, or None where they cannot be read: that is not the same as none."""
+def _read() -> tuple[HaltsPage, HeldBack | None] | None:
+    """The halts, or None where they cannot be read: that is not the same as none.
+
+    With them what they hold back, and what those would that may be engaged here.
+    """
+    form = wanted()
     with services().database.connection() as connection:
         try:
             page = load_halts(connection)
+            scopes = [each.scope for each in page.engaged]
+            stops = form is Form.PAGE and visitor().may(Permission.STOP_SENDING)
+            is_told = stops or (bool(scopes) and form in {Form.PAGE, Form.FRAGMENT})
+            held = load_held_back(connection, scopes) if is_told else None
         except psycopg.Error as error:
             log.warning("halts_unreadable", **fault_fields(error))
             return None
         write_down(connection, Read("list", "halts", None, len(page.engaged)))
-    return page
+    return page, held
 
 
 def _shown(
     wish: Asked,
-    page: HaltsPage | None,
+    read: tuple[HaltsPage, HeldBack | None] | None,
     *,
     fault: str | None = None,
     typed: Typed | None = None,
@@ -164,10 +181,11 @@ def _shown(
 ) -> ResponseReturnValue:
     folder = "fragments/_" if wanted() is Form.FRAGMENT else "pages/"
     me = visitor()
+    page, held = read or (None, None)
     return make_response(
         render_template(
-            f"{folder}halts.html", page=page, wish=replace(wish, endpoint="people.halts"),
-            live_s=LIVE_S if wish.live else None,
+            f"{folder}halts.html", page=page, held=held,
+            wish=replace(wish, endpoint="people.halts"), live_s=LIVE_S if wish.live else None,
             may_stop=me.may(Permission.STOP_SENDING), may_release=me.may(Permission.RESUME_SENDING),
             kinds=KINDS, fault=fault, typed=typed or {}, longest=flow.LONGEST_REASON,
         ),

@@ -9,8 +9,9 @@ import pytest
 
 from notifier.accounts.permissions import Role
 from notifier.flow import halts
+from notifier.store.reads.halts import load_held_back
 from tests import people_seed
-from tests.people_fates import ON_ITS_WAY, QUEUED, Script
+from tests.people_fates import ON_ITS_WAY, QUEUED, Script, admitted
 from tests.people_pages import Browser, audit_rows
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from notifier.store.database import Database
     from tests.web.people.conftest import SignIn
 
+TEXT_QUEUED = admitted("sms")
 _VERSION = re.compile(r'name="version" value="([0-9a-f]*)"')
 
 
@@ -148,6 +150,80 @@ def test_p10_the_release_shows_what_would_go_what_is_dead_and_how_fast(
     assert shown["Still valid"] == ["2", "1"]
     assert shown["Dead already"] == ["1"]
     assert "at most 16 at once" in page
+
+
+def held_cells(page: str) -> dict[str, str]:
+    """What each halt in force holds back, in plain words."""
+    rows = re.findall(
+        r'data-label="Scope"><code>([^<]+)</code>(?:(?!<tr).)*?"Holds back">(.*?)(?=<t|</t|\n)',
+        page,
+    )
+    return {scope: plain(text) for scope, text in rows}
+
+
+def would_hold(page: str) -> dict[str, str]:
+    """What each scope that can be chosen would hold back, in plain words."""
+    rows = page.partition('<ul class="looks held">')[2].partition("</ul>")[0].split("<li>")[1:]
+    told = (plain(row).partition(": ") for row in rows)
+    return {scope: words for scope, _, words in told}
+
+
+def plain(html: str) -> str:
+    return re.sub(r"<[^>]+>", "", html).strip()
+
+
+def seed_backlog(database: Database) -> None:
+    """Two emails that could still go, one that is dead, and a text that could go."""
+    with database.connection() as connection:
+        for name, age in (("young", 10), ("short", 700), ("dead", 880)):
+            people_seed.seed(connection, [Script(name, "email_pending", QUEUED, age=age)])
+        people_seed.seed(connection, [Script("text", "text_pending", TEXT_QUEUED, age=10)])
+        connection.execute("UPDATE delivery SET provider = 'twilio' WHERE channel = 'sms'")
+
+
+def test_each_halt_in_force_tells_how_much_it_holds_back_and_how_much_of_it_is_dead(
+    on_call: Browser, database: Database
+) -> None:
+    seed_backlog(database)
+    for scope in ("all", "channel:email", "provider:twilio", "account:acct-dead", "event:evt-no"):
+        halts.engage(database, scope=scope, reason="wrong text", by="otto")
+    for page in (on_call.get("/halts").text, on_call.poll("/halts").text):
+        assert held_cells(page) == {
+            "all": "3 could still go, 1 dead",
+            "channel:email": "2 could still go, 1 dead",
+            "provider:twilio": "1 could still go",
+            "account:acct-dead": "0 could still go, 1 dead",
+            "event:evt-no": "nothing",
+        }
+
+
+def test_whoever_may_stop_sees_before_how_much_each_scope_would_hold_back(
+    on_call: Browser, support: Browser, database: Database
+) -> None:
+    seed_backlog(database)
+    assert would_hold(on_call.get("/halts").text) == {
+        "all": "3 could still go, 1 dead",
+        "channel:email": "2 could still go, 1 dead",
+        "channel:sms": "1 could still go",
+        "provider:twilio": "1 could still go",
+        "template:password-reset@1": "3 could still go, 1 dead",
+    }
+    assert "would hold back" not in support.get("/halts").text
+
+
+def test_of_a_flood_no_more_than_the_cap_is_looked_at_and_the_page_says_so(
+    on_call: Browser, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seed_backlog(database)
+    monkeypatch.setattr("notifier.store.reads.halts.COUNT_CAP", 3)
+    halts.engage(database, scope="all", reason="wrong text", by="otto")
+    with database.connection() as connection:
+        held = load_held_back(connection, ["all"])
+    assert held.is_capped
+    assert held.of("all").living + held.of("all").dead == 3
+    page = on_call.get("/halts").text
+    assert held_cells(page)["all"].startswith("at least ")
+    assert "Only the first 3 of what waits were looked at" in page
 
 
 def test_p10_a_release_needs_the_state_that_was_seen_and_happens_once(
