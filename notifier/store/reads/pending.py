@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from notifier.domain.reasons import Reason
+from notifier.domain.states import Channel
 from notifier.store.reads.notice_rows import NoticeRow, rows_of
+from notifier.store.reads.outside_text import shown
 from notifier.store.reads.paging import COUNT_CAP, Found, Page, Walk, capped
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from notifier.store.database import PooledConnection
 
 
@@ -81,6 +82,53 @@ def load_hindrances(connection: PooledConnection) -> tuple[Hindrance, ...]:
     return tuple(
         Hindrance(Reason(row["reason"]), row["count"])
         for row in connection.execute(_HINDRANCES, values)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HoldingPause:
+    """A paused provider that notices of the list wait for: how many, and at least (`more`)."""
+
+    provider: str
+    detail: str
+    until: datetime
+    held: int
+    more: bool
+
+
+# Held back is what could start before the pause ends; the channels apart, because a provider
+# serves one, and the other's flood shall not hide it.
+_PAUSES: Final = """
+    WITH clock AS MATERIALIZED (SELECT db_now() AS now),
+        pauses AS MATERIALIZED (
+            SELECT provider, detail, until FROM provider_pause, clock WHERE until > clock.now),
+        looked_at AS MATERIALIZED (
+            SELECT queued.* FROM unnest(%(channels)s::text[]) AS c (channel) CROSS JOIN LATERAL (
+                SELECT channel, notice_id, provider, stop_at, due_at FROM delivery
+                 WHERE state = 'queued' AND channel = c.channel
+                   AND EXISTS (SELECT FROM pauses)
+                 ORDER BY stop_at, notice_id LIMIT %(cap)s) AS queued)
+    SELECT p.provider, p.detail, p.until, count(*)::int AS held,
+           EXISTS (SELECT FROM looked_at GROUP BY channel HAVING count(*) >= %(cap)s) AS more
+      FROM clock CROSS JOIN pauses AS p JOIN looked_at AS q USING (provider)
+      JOIN notice USING (notice_id)
+     WHERE q.due_at < p.until AND q.stop_at > clock.now AND {where}
+     GROUP BY p.provider, p.detail, p.until ORDER BY p.provider
+"""
+
+
+def load_holding_pauses(
+    connection: PooledConnection, stage: Stage = Stage.ALL
+) -> tuple[HoldingPause, ...]:
+    """The pauses that hold back notices of this list.
+
+    No more than `COUNT_CAP` of each channel's queue are looked at, those with the least time first.
+    """
+    where = _OPEN if stage is Stage.ALL else _OPEN + _IN_STAGE
+    values = {"channels": list(Channel), "cap": COUNT_CAP, "states": _STATES.get(stage)}
+    return tuple(
+        HoldingPause(**row | {name: shown(row[name]) for name in ("provider", "detail")})
+        for row in connection.execute(_PAUSES.format(where=where), values)
     )
 
 

@@ -16,7 +16,7 @@ from notifier.domain.states import Channel
 from notifier.store.reads.expired import ExpiredRow, load_causes, load_expired
 from notifier.store.reads.notice_rows import NoticeRow
 from notifier.store.reads.paging import Page
-from notifier.store.reads.pending import Stage, load_hindrances, load_pending
+from notifier.store.reads.pending import Stage, load_hindrances, load_holding_pauses, load_pending
 from notifier.store.reads.unknown import UnknownRow, load_lately, load_unknown
 from notifier.web.people import panels
 from notifier.web.people import rows as twins
@@ -148,8 +148,9 @@ def pending() -> ResponseReturnValue:
     with services().database.connection() as connection:
         page = load_pending(connection, wish.walk, stage)
         hindrances = load_hindrances(connection)
+        pauses = load_holding_pauses(connection, stage)
         write_down(connection, Read("list", "pending", stage, len(page.rows)))
-    return answer_list(PENDING, page, wish, hindrances=hindrances)
+    return answer_list(PENDING, page, wish, hindrances=hindrances, pauses=pauses)
 
 
 @needs(Permission.VIEW_LISTS)
