@@ -29,6 +29,7 @@ from notifier.web.people import rows as twins
 from notifier.web.people.asked import SHORT, Filter, asked
 from notifier.web.people.lists import Dated, List, answer_list
 from notifier.web.people.phrases import Badge, Hue
+from notifier.web.people.refusals import hour_for
 from notifier.web.people.rows import Cell
 from notifier.web.people.visit import needs, services, visitor, wanted, write_down
 
@@ -158,9 +159,11 @@ def alert_page(
     status: int = 200,
 ) -> ResponseReturnValue:
     """The page of one alert; with what was wrong with an act, and what was typed for it."""
+    now = services().now()
     with services().database.connection() as connection:
         story = load_story(connection, episode_id)
         write_down(connection, Read("view", "alert", str(episode_id), int(story is not None)))
+        drawn = story and hour_for(story.alert.rule, connection, now, story.alert.key)
     if story is None:
         raise NotFound
     return make_response(
@@ -168,7 +171,7 @@ def alert_page(
             "pages/alert.html", shown=shown(story.alert), alert=story.alert, story=story,
             may_act=visitor().may(Permission.ANSWER_ALERTS), fault=fault, typed=typed or {},
             led=LED, led_short=LED_SHORT, verdicts=VERDICTS, longest=remarks.LONGEST,
-            wanted=remarks.WANTED, as_of=services().now(),
+            wanted=remarks.WANTED, as_of=now, refused=drawn,
         ),
         status,
     )  # fmt: skip

@@ -21,6 +21,7 @@ from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Read
 from notifier.signals.judgements import BY_THEMSELVES, RuleName
 from notifier.signals.rule_words import TITLES, runbook_of
+from notifier.web.people.refusals import hour_for
 from notifier.web.people.visit import needs, services, write_down
 
 FOLDER: Final = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "runbooks"
@@ -78,10 +79,12 @@ def runbook(rule: str) -> ResponseReturnValue:
         raise NotFound
     named = RuleName(rule)
     found = [each for each in read_runbook(named) if each.kind is not Kind.TITLE]
+    now = services().now()
     with services().database.connection() as connection:
+        refused = hour_for(rule, connection, now)
         write_down(connection, Read("view", "runbook", rule, len(found)))
     return render_template(
-        "pages/runbook.html", rule=rule, title=TITLES[named], blocks=found,
+        "pages/runbook.html", rule=rule, title=TITLES[named], blocks=found, refused=refused,
         has_alerts=named not in BY_THEMSELVES,
     )  # fmt: skip
 

@@ -52,17 +52,13 @@ def build(minutes: Sequence[Minute], levels: Levels, ceilings: Ceilings) -> Spar
     return Sparks(
         charts.spark(_at(levels.pending, hour), ceilings.pending),
         charts.spark(_at(levels.unknown, hour), ceilings.unknown),
-        charts.spark(_sums(minutes, FAILURE_SIGNALS, 15)[-60:], ceilings.failures_15_min),
-        charts.spark(_sums(minutes, ("expired",), 60)[-60:], ceilings.expired_1_h),
+        charts.spark(sums(minutes, FAILURE_SIGNALS, 15)[-60:], ceilings.failures_15_min),
+        charts.spark(sums(minutes, ("expired",), 60)[-60:], ceilings.expired_1_h),
         ceilings,
     )
 
 
-def _at(level: Mapping[datetime, int], minutes: Sequence[datetime]) -> list[Value]:
-    return [level.get(each) for each in minutes]
-
-
-def _sums(minutes: Sequence[Minute], signals: tuple[str, ...], window: int) -> list[Value]:
+def sums(minutes: Sequence[Minute], signals: tuple[str, ...], window: int) -> list[Value]:
     """Sums over the window up to each minute; a minute that is not known has none."""
     counts = [each.count(*signals) for each in minutes]
     return [
@@ -71,3 +67,7 @@ def _sums(minutes: Sequence[Minute], signals: tuple[str, ...], window: int) -> l
         else sum(each or 0 for each in counts[max(0, at - window + 1) : at + 1])
         for at, count in enumerate(counts)
     ]
+
+
+def _at(level: Mapping[datetime, int], minutes: Sequence[datetime]) -> list[Value]:
+    return [level.get(each) for each in minutes]
