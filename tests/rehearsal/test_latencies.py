@@ -13,13 +13,20 @@ from notifier.domain.proposals import proposals
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel
-from notifier.store.reads.latencies import LATENCIES, Latencies, first_id, load_latencies
+from notifier.store.reads.latencies import (
+    LATENCIES,
+    Latencies,
+    Sample,
+    first_id,
+    load_latencies,
+)
 from tests.database import Clock
 from tests.db.conftest import MakeRig
 from tests.db.ledger.telling import POSTMARK, receipt
 from tests.db.rig import Rig
 
 HOUR = timedelta(hours=1)
+SECOND = timedelta(seconds=1)
 
 
 @pytest.fixture
@@ -143,6 +150,7 @@ def test_only_the_newest_are_read_and_it_is_said(rig: Rig, clock: Clock, began: 
         send(rig, clock, f"ref-{number}", queue=number, answer=0)
     seen = look(rig, began, most=2)
     assert (seen.attempts, seen.all_read) == (2, False)
+    assert seen.samples == {Channel.EMAIL: Sample(2, began + 3 * SECOND, began + 6 * SECOND)}
     assert list(seen.measured.queue[Channel.EMAIL].ended) == [2.0, 3.0]
 
 
@@ -150,7 +158,7 @@ def test_outside_the_window_nothing_is_read(rig: Rig, clock: Clock, began: datet
     send(rig, clock, "ref-1", queue=0, answer=0)
     with rig.database.connection() as connection:
         before = load_latencies(connection, began - 2 * HOUR, began - HOUR)
-    assert (before.attempts, before.all_read) == (0, True)
+    assert (before.attempts, before.all_read, before.samples) == (0, True, {})
 
 
 def test_the_window_is_a_stretch_of_the_key_and_never_the_whole_table(

@@ -46,7 +46,7 @@ SELECT NOT EXISTS (SELECT FROM picked GROUP BY channel HAVING count(*) >= %(most
            AND NOT EXISTS (SELECT FROM attempt
                             WHERE notice_id >= %(first)s AND notice_id < %(last)s
                             ORDER BY notice_id DESC OFFSET %(scanned)s LIMIT 1) AS all_read,
-       a.channel,
+       a.channel, a.started_at,
        CASE WHEN a.number = 1 THEN extract(epoch FROM a.started_at - CASE
             WHEN d.requeued_at <= a.started_at THEN d.requeued_at
             ELSE n.created_at END)::float8 END AS queue_s,
@@ -81,14 +81,35 @@ SELECT NOT EXISTS (SELECT FROM picked GROUP BY channel HAVING count(*) >= %(most
 
 
 @dataclass(frozen=True, slots=True)
+class Sample:
+    """How many attempts of a channel were read, and when the oldest and the newest began.
+
+    Where many are sent, the newest thousand are the last minutes and not the whole window.
+    """
+
+    attempts: int
+    oldest_at: datetime
+    newest_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Latencies:
-    """What was measured in how many attempts; `all_read` unless the window may hold more."""
+    """What was measured, and of what; `all_read` unless the window may hold more.
+
+    `samples` has the channels of which there was an attempt; `most` were read of each at most.
+    """
 
     measured: Measured
     since: datetime
     until: datetime
-    attempts: int
+    samples: Mapping[Channel, Sample]
+    most: int
     all_read: bool
+
+    @property
+    def attempts(self) -> int:
+        """Over all channels."""
+        return sum(each.attempts for each in self.samples.values())
 
 
 def load_latencies(
@@ -114,7 +135,8 @@ def load_latencies(
         ),
         since=since,
         until=until,
-        attempts=len(rows),
+        samples={channel: _sample(rows) for channel, rows in by_channel.items() if rows},
+        most=most,
         all_read=not rows or rows[0]["all_read"],
     )
 
@@ -132,6 +154,11 @@ def _each(
     by_channel: Mapping[Channel, Rows], of: Callable[[Rows], Waits]
 ) -> Mapping[Channel, Waits]:
     return {channel: of(rows) for channel, rows in by_channel.items()}
+
+
+def _sample(rows: Rows) -> Sample:
+    began = [row["started_at"] for row in rows]
+    return Sample(len(rows), min(began), max(began))
 
 
 def _waits(rows: Rows, name: str, never_ended: int = 0) -> Waits:

@@ -15,6 +15,8 @@ from notifier.flow import policies
 from notifier.flow.policies import PolicyShelf
 from notifier.web.people import policy as policy_page
 from notifier.web.people import policy_form, policy_words
+from tests import people_seed
+from tests.people_fates import ACCEPTED, Script
 from tests.people_pages import Browser, audit_rows
 
 if TYPE_CHECKING:
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
     from notifier.store.database import Database
     from tests.web.people.conftest import SignIn
 
+MORE_ATTEMPTS = """
+    INSERT INTO attempt
+    SELECT more.* FROM attempt AS a CROSS JOIN generate_series(2, 41) AS n
+     CROSS JOIN jsonb_populate_record(a, jsonb_build_object(
+         'number', n, 'key', a.key || n, 'reference', a.reference || n)) AS more
+"""
 _FIELD = re.compile(
     r'<input(?=[^>]* name="(?P<name>[^"]+)")(?=[^>]* value="(?P<value>[^"]*)")[^>]*>'
 )
@@ -290,6 +298,30 @@ def test_too_few_measurements_propose_nothing_and_say_so(
     on_call: Browser, notices: dict[str, UUID]
 ) -> None:
     page = on_call.get("/policy").text
-    assert "Measured in the past 7 days" in page
+    assert "Measured lately" in page
     assert "needs at least 299" in page
     assert notices
+
+
+def test_the_page_says_of_which_attempts_it_measured_and_how_old_they_are(
+    on_call: Browser, database: Database
+) -> None:
+    with database.connection() as connection:
+        people_seed.seed_many(connection, 30, Script("first", "email_pending", ACCEPTED))
+    told = measured(on_call)
+    age = r"the oldest \d+ \w+ ago, the newest \d+ \w+ ago"
+    assert re.search(rf"Measured in 30 email attempts \({age}\)\.", told)
+    assert "newest 1,000 attempts of the past 7 days are read and no more" in told
+    assert "There were more" not in told
+
+    with database.connection() as connection:
+        connection.execute(MORE_ATTEMPTS)
+    told = measured(on_call)
+    assert "Measured in 1,000 email attempts" in told
+    assert "There were more: what is older is left out" in told
+
+
+def measured(browser: Browser) -> str:
+    """The part of the page that tells what was measured, without its tags."""
+    part = browser.get("/policy").text.split("Measured lately")[1].split("<h2")[0]
+    return " ".join(re.sub(r"<[^>]+>", "", part).split())
