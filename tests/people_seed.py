@@ -117,7 +117,8 @@ def _write_head(
     last = start + timedelta(seconds=max(step.after for step in script.steps))
     insert(connection, "notice", _ids(script) | {
         "notice_id": notice_id, "template_id": "password-reset", "template_revision": "1",
-        "locale_used": "en", "policy_revision": 1, "mode": script.mode, "state": script.state,
+        "correlation_id": "4bf92f3577b34da6a3ce929d0e0e4736", "locale_used": "en",
+        "policy_revision": 1, "mode": script.mode, "state": script.state,
         "basis": script.basis, "canceled_reason": script.canceled,
         "canceled_at": last if script.canceled else None, "created_at": received,
         "expires_at": expires, "seq": len(script.steps), "head": b"x",
@@ -142,6 +143,10 @@ def _write_step(  # noqa: PLR0917 - a row has as many parts
 ) -> None:
     at = start + timedelta(seconds=step.after)
     occurred = at if step.occurred is None else start + timedelta(seconds=step.occurred)
+    evidence = step.evidence
+    if step.tells is not None:
+        status = script.receipts[step.tells][2]
+        evidence = {"source": "callback", "status": status, **(evidence or {})}
     before = _state_of(connection, notice_id, step.channel)
     expires = start + timedelta(seconds=script.life)
     insert(connection, "transition", {
@@ -153,7 +158,7 @@ def _write_step(  # noqa: PLR0917 - a row has as many parts
         "provider_ref": step.provider_ref, "receipt_id": receipt,
         "remaining_us": round((expires - at).total_seconds() * 1_000_000),
         "template_revision": "password-reset@1", "policy_revision": 1,
-        "evidence": json.dumps(step.evidence) if step.evidence else None,
+        "evidence": json.dumps(evidence) if evidence else None,
         "prev_hash": b"x", "hash": hashlib.sha256(f"{notice_id}{place}".encode()).digest(),
     })  # fmt: skip
     if step.channel and step.to:

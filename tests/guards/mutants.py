@@ -29,6 +29,7 @@ from tests.guards.hearing_guards import HEARING_GUARDS
 from tests.guards.issuer_guards import ISSUER_GUARDS
 from tests.guards.receipt_guards import RECEIPT_GUARDS
 from tests.guards.replay_guards import REPLAY_GUARDS
+from tests.guards.retention_guards import RETENTION_GUARDS
 from tests.guards.secret_guards import SECRET_GUARDS
 from tests.guards.sending_guards import SENDING_GUARDS
 from tests.guards.store_guards import STORE_GUARDS
@@ -51,6 +52,7 @@ GUARDS: tuple[Guard, ...] = (
     *SENDING_GUARDS,
     *SWEEP_GUARDS,
     *GROUND_GUARDS,
+    *RETENTION_GUARDS,
 )
 SIDE_BY_SIDE = 2
 

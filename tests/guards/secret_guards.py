@@ -81,8 +81,8 @@ SECRET_GUARDS: tuple[Guard, ...] = (
         "what is kept of people's addresses is kept for ever",
         Replaced(
             "notifier/flow/retention.py",
-            'retention.erase_contacts(connection, days=policy.retention["contact_days"])',
-            "0",
+            '        partial(retention.erase_contacts, days=days["contact_days"]),\n',
+            "",
         ),
         "tests/db/ledger/test_retention.py::test_a_mask_is_erased_after_its_time_and_not_before",
     ),

@@ -30,14 +30,23 @@ class ExpiredRow:
     arrived_at_unknown_time: bool
 
 
+# Of a receipt that is past its retention the trail tells; its step occurred when it was
+# recorded where the provider did not say when.
 _BADGES: Final = """
     SELECT n.notice_id,
            bool_or(coalesce(r.occurred_at, r.received_at) < n.expires_at) AS in_time,
            bool_or(r.occurred_at >= n.expires_at) AS dead,
            bool_or(r.occurred_at IS NULL AND r.received_at >= n.expires_at) AS unclear
       FROM notice AS n
-      JOIN receipt AS r ON r.notice_id = n.notice_id AND r.status = 'delivered'
-     WHERE n.notice_id = ANY (%s)
+      JOIN (SELECT notice_id, occurred_at, received_at FROM receipt
+             WHERE notice_id = ANY (%(notices)s) AND status = 'delivered'
+            UNION ALL
+            SELECT notice_id, nullif(occurred_at, recorded_at), recorded_at FROM transition AS t
+             WHERE notice_id = ANY (%(notices)s) AND receipt_id IS NOT NULL
+               AND evidence ->> 'status' = 'delivered'
+               AND (SELECT true FROM receipt WHERE receipt_id = t.receipt_id) IS NULL
+           ) AS r USING (notice_id)
+     WHERE n.notice_id = ANY (%(notices)s)
      GROUP BY n.notice_id
 """
 
@@ -46,9 +55,12 @@ _ENDED: Final = "least(expires_at, changed_at)"
 _KNOWN: Final = f"AND (%(upto)s::timestamptz IS NULL OR {_ENDED} <= %(upto)s)"
 """What had expired when the first page was read."""
 
-# The region stands with the event: each notice that is looked at costs one look there.
-_HERE: Final = """(%(region)s::text IS NULL OR
-    (SELECT e.region FROM reset_event AS e WHERE e.notice_id = seen.notice_id) = %(region)s)
+# The region stands with the event, and on the trail once that is past its retention: each
+# notice that is looked at costs a look or two there.
+_HERE: Final = """(%(region)s::text IS NULL OR %(region)s = coalesce(
+    (SELECT coalesce(e.region, '') FROM reset_event AS e WHERE e.notice_id = seen.notice_id),
+    (SELECT t.evidence ->> 'region' FROM transition AS t
+      WHERE t.notice_id = seen.notice_id AND t.seq = 1)))
 """
 _COUNT: Final = f"""
     WITH known AS MATERIALIZED (
@@ -123,7 +135,7 @@ def load_expired(
 
 
 def _with_badges(connection: PooledConnection, notice_ids: list[UUID]) -> tuple[ExpiredRow, ...]:
-    badges = {row["notice_id"]: row for row in connection.execute(_BADGES, [notice_ids])}
+    badges = {row["notice_id"]: row for row in connection.execute(_BADGES, {"notices": notice_ids})}
     names = ("in_time", "dead", "unclear")
     return tuple(
         ExpiredRow(line, *(bool(badges.get(line.notice_id, {}).get(name)) for name in names))

@@ -36,13 +36,13 @@ _NOTICE: Final = """
            n.template_id, n.template_revision, n.policy_revision, n.state, n.basis,
            n.canceled_reason, n.canceled_at, a.requested_at, n.created_at,
            a.expires_at AS original_expires_at, n.expires_at, a.stop_at, n.fallback_at,
-           n.changed_at, db_now() AS as_of
+           n.changed_at, n.details_erased_at, n.correlation_id, db_now() AS as_of
       FROM notice AS n JOIN admission AS a USING (notice_id)
      WHERE n.notice_id = %s
 """
 _EVENT: Final = """
     SELECT mode, reason_code, decision_id, decision_digest, email_consent, sms_consent, region,
-           signing_key_id, transport_id, correlation_id, locale, locale_used, received_at
+           signing_key_id, transport_id, locale, locale_used, received_at
       FROM reset_event WHERE notice_id = %s
 """
 _DELIVERIES: Final = """
@@ -157,7 +157,7 @@ def _remembered(transitions: tuple[TransitionRow, ...]) -> dict[str, Any] | None
     if step is None or not step.evidence or "signing_key" not in step.evidence:
         return None
     facts: dict[str, Any] = {name: step.evidence.get(name) for name in _REMEMBERED}
-    facts |= dict.fromkeys(("transport_id", "correlation_id", "locale"))
+    facts |= dict.fromkeys(("transport_id", "locale"))
     for name in ("email_consent", "sms_consent"):
         facts[name] = _CONSENTS.get(facts[name])
     facts["signing_key_id"] = step.evidence["signing_key"]

@@ -24,7 +24,6 @@ class Decision:
     region: str | None
     signing_key_id: str
     transport_id: str | None
-    correlation_id: str | None
     locale: str | None
     locale_used: str
     received_at: datetime
@@ -137,7 +136,9 @@ class NoticePage:
 
     `requested_at`, `original_expires_at` and `stop_at` come from the admission, `expires_at`
     is the present one. `halts` are those in force that this notice falls under, those of a
-    channel or provider only while it has something there that could still start.
+    channel or provider only while it has something there that could still start. From
+    `details_erased_at` on, the event as it was sent and what providers had told are gone; what
+    the trail says of them stays.
     """
 
     notice_id: UUID
@@ -159,6 +160,8 @@ class NoticePage:
     stop_at: datetime | None
     fallback_at: datetime | None
     changed_at: datetime
+    details_erased_at: datetime | None
+    correlation_id: str | None
     decision: Decision | None
     deliveries: tuple[DeliveryRow, ...]
     receipts: tuple[ReceiptRow, ...]

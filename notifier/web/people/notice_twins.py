@@ -87,7 +87,8 @@ def document(shown: Shown) -> dict[str, Any]:
         "original_expires_at": page.original_expires_at, "stop_at": page.stop_at,
         "remaining_ms": _ms(page.remaining), "on_hold": page.on_hold,
         "template": f"{page.template_id}@{page.template_revision}",
-        "policy_revision": page.policy_revision,
+        "policy_revision": page.policy_revision, "correlation_id": page.correlation_id,
+        "details_erased_at": page.details_erased_at,
     }  # fmt: skip
     return tables.plain(head) | {
         "decision": _decision(page),

@@ -255,11 +255,14 @@ GROUPS: Final = (
             ),
             "retention/rollup_days": Words("Counts by the minute", "", "days"),
             "retention/detail_days": Words(
-                "Details of notices", "Kept with the policy; nothing is erased by it yet.", "days"
+                "Details of notices",
+                "The event as it was sent, and what providers told. Attempts stay with the trail.",
+                "days",
             ),
             "retention/trail_days": Words(
                 "Trail, and alerts that have ended",
-                "Ended alerts are erased with their notes. The trail is kept as yet.", "days",
+                "Ended alerts are erased with their notes. The trail is kept, whatever is set here.",
+                "days",
             ),
         },
     ),

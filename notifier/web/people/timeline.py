@@ -210,7 +210,7 @@ def _line(page: NoticePage, at: datetime, row: TransitionRow, before: datetime |
         gap=_gap(wait, row) if wait >= GAP_AFTER else None,
         late=times.rough(delay) if delay >= LATE_AFTER else None,
         skewed=abs(row.occurred_at - at) > SKEW,
-        arrived=_is_arrival(page, row),
+        arrived=_is_arrival(row),
         unclear=_is_unclear(page, row),
     )
 
@@ -228,9 +228,17 @@ def _gap(wait: timedelta, row: TransitionRow) -> str:
 
 
 def _is_unclear(page: NoticePage, row: TransitionRow) -> bool:
-    """Whether the provider's receipt came after expiry without a time of its own."""
-    silent = {receipt.receipt_id for receipt in page.receipts if receipt.occurred_at is None}
-    return row.receipt_id in silent and row.remaining < timedelta(0)
+    """Whether the provider's receipt came after expiry without a time of its own.
+
+    Where the receipt is past its retention, the trail tells: such a step occurred when it was
+    recorded.
+    """
+    if row.receipt_id is None or row.remaining >= timedelta(0):
+        return False
+    for receipt in page.receipts:
+        if receipt.receipt_id == row.receipt_id:
+            return receipt.occurred_at is None
+    return row.occurred_at == row.recorded_at
 
 
 def fallback_story(page: NoticePage, channel: str) -> tuple[str, ...]:
@@ -253,12 +261,12 @@ def fallback_story(page: NoticePage, channel: str) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _is_arrival(page: NoticePage, row: TransitionRow) -> bool:
+def _is_arrival(row: TransitionRow) -> bool:
     """Whether the step says that the message reached the person."""
     if row.to_state in ARRIVALS and row.from_state not in ARRIVALS:
         return True
-    told = {receipt.receipt_id for receipt in page.receipts if receipt.status in ARRIVALS}
-    return row.receipt_id is not None and row.receipt_id in told
+    told = (row.evidence or {}).get("status")
+    return row.receipt_id is not None and told in ARRIVALS
 
 
 def _offset(since: timedelta) -> str:

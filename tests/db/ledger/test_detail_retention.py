@@ -6,6 +6,7 @@ The trail, the attempts and every state stay; so a callback that comes later fin
 from __future__ import annotations
 
 import itertools
+from dataclasses import astuple
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -16,10 +17,12 @@ from psycopg import sql
 
 from notifier.domain.outcome import Accepted
 from notifier.domain.receipts import ReceiptStatus
-from notifier.flow import expiry
+from notifier.flow import expiry, rescue
 from notifier.flow.retention import retain
 from notifier.store.ledger import retention
 from notifier.store.reads import trail_rebuild
+from notifier.store.reads.expired import load_expired
+from notifier.store.reads.paging import Walk
 from tests.database import Clock
 from tests.db import chain
 from tests.db.conftest import MakeRig
@@ -28,6 +31,7 @@ from tests.db.rig import Rig, event_at
 
 DAY_S = timedelta(days=1).total_seconds()
 DETAIL_DAYS = 90
+LIFE = timedelta(seconds=600)
 _references = itertools.count(1)
 
 
@@ -54,6 +58,11 @@ def run_to_the_end(rig: Rig) -> int:
 def expire(rig: Rig) -> None:
     with rig.database.connection() as connection:
         expiry.expire(rig.desk, connection)
+
+
+def rescue_all(rig: Rig) -> None:
+    with rig.database.connection() as connection:
+        rescue.rescue(rig.desk, connection)
 
 
 def details(rig: Rig) -> tuple[int, int]:
@@ -259,3 +268,39 @@ def test_an_event_of_the_same_id_is_answered_as_ever(rig: Rig, clock: Clock) -> 
     assert details(rig) == (0, 0)
     assert rig.admit(event) == notice_id
     assert rig.count("reset_event") == 0
+
+
+def test_the_list_of_expired_notices_tells_the_same_from_the_trail(rig: Rig, clock: Clock) -> None:
+    start = clock.freeze()
+    after = {
+        "in time": timedelta(seconds=60),
+        "dead": timedelta(seconds=660),
+        "unclear": None,
+        "nothing": None,
+    }
+    for name in after:
+        rig.admit(region="DE" if name != "nothing" else None, expires_at=start + LIFE)
+        rig.intent(rig.claim_one(provider=POSTMARK), name, provider=POSTMARK)
+    clock.advance(LIFE.total_seconds() + 40)
+    rescue_all(rig)
+    expire(rig)
+    clock.advance(60)
+    for name, waited in list(after.items())[:3]:
+        occurred = None if waited is None else start + waited
+        rig.tell(receipt(ReceiptStatus.DELIVERED, name, occurred_at=occurred))
+
+    def told(region: str | None) -> list[tuple[Any, ...]]:
+        with rig.database.connection() as connection:
+            page = load_expired(connection, Walk(50), region)
+        return [(each.notice, *astuple(each)[1:]) for each in page.rows]
+
+    before = {region: told(region) for region in (None, "DE", "FR")}
+    assert sorted(each[1:] for each in before["DE"]) == [
+        (False, False, True), (False, True, False), (True, False, False)
+    ]  # fmt: skip
+    assert {region: len(rows) for region, rows in before.items()} == {None: 4, "DE": 3, "FR": 0}
+
+    clock.advance((DETAIL_DAYS + 1) * DAY_S)
+    run_to_the_end(rig)
+    assert details(rig) == (0, 0)
+    assert {region: told(region) for region in before} == before
