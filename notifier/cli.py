@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import sys
+from typing import Final
 
 import click
 from flask import Flask
@@ -17,6 +18,39 @@ from notifier.flow import halts
 from notifier.flow.halts import Acknowledgement, HaltRefused
 from notifier.settings import Settings
 from notifier.store.database import Database
+
+# \b keeps click from filling the lines that follow.
+SCOPES: Final = """\
+\b
+SCOPE is one of
+  all                        everything
+  channel:sms                a channel: email or sms
+  provider:smtp              a provider: smtp, postmark, resend or twilio
+  template:password-reset@1  a template's revision
+  account:ID                 one account
+  event:ID                   one event
+"""
+HALT: Final = f"""\
+Stop every start in SCOPE, on every host, until it is released.
+
+{SCOPES}
+\b
+For example:
+  flask halt channel:email --reason "relay incident 4711"
+
+What it lists as in flight had begun before; it is in effect when that list is empty. See also
+`flask halts`.
+"""
+RELEASE: Final = f"""\
+Lift the halt of SCOPE, written as it was for `flask halt`.
+
+{SCOPES}
+\b
+For example:
+  flask release channel:email --reason "relay is back"
+
+What has expired meanwhile is not sent; the rest goes, what has the least validity left first.
+"""
 
 
 def install(
@@ -45,7 +79,7 @@ def operator() -> str:
 
 
 def _halt(database: Database) -> click.Command:
-    @click.command("halt", help=f"Stop every start in SCOPE: {halts.SCOPE_FORMS}.")
+    @click.command("halt", help=HALT, short_help="Stop every start in a scope, on every host.")
     @click.argument("scope")
     @click.option("--reason", required=True, help="Why, for whoever is on call next.")
     def halt(scope: str, reason: str) -> None:
@@ -60,7 +94,7 @@ def _halt(database: Database) -> click.Command:
 
 
 def _release(database: Database) -> click.Command:
-    @click.command("release", help="Lift the halt with SCOPE.")
+    @click.command("release", help=RELEASE, short_help="Lift the halt of a scope.")
     @click.argument("scope")
     @click.option("--reason", required=True, help="Why, for whoever is on call next.")
     def release(scope: str, reason: str) -> None:

@@ -34,7 +34,7 @@ _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 def rehearse_command() -> click.Command:
     """The command; it reads files and writes to the terminal, and no more."""
 
-    @click.command("rehearse")
+    @click.command("rehearse", short_help="Play a notice on a virtual clock, sending nothing.")
     @click.argument("scenario", required=False)
     @click.option("--list", "list_them", is_flag=True, help="Name every scenario.")
     @click.option("--policy", type=_FILE, help="Today's policy (TOML). Default: built-in values.")

@@ -31,7 +31,7 @@ def trail_commands(database: Database, checkpoint_key: KeyRing | None) -> click.
     """The group `trail`; `checkpoint_key` signs checkpoints, its old seeds still verify."""
     keys = public_keys(checkpoint_key.all) if checkpoint_key else {}
 
-    @click.group("trail", help="The trail: verify, export, rebuild.")
+    @click.group("trail", help="Verify, export or rebuild the trail.")
     def group() -> None:
         pass
 

@@ -23,7 +23,7 @@ def users_commands(
 ) -> click.Group:
     """The group `users`; `public_url` (no slash at its end) begins the printed links."""
 
-    @click.group(help="Local accounts: add, list, link, disable.")
+    @click.group(help="Add, list, link or disable local accounts.")
     def users() -> None:
         pass
 
@@ -39,7 +39,7 @@ def users_commands(
                 token = sign_in_links.create(connection, person.person_id)
                 tell_link(public_url(), token)
 
-    @users.command("list", help="Every account with its role.")
+    @users.command("list", help="List every account with its role.")
     def list_() -> None:
         with open_database().connection() as connection:
             everybody = people.everybody(connection)
