@@ -8,7 +8,7 @@ from typing import Final
 
 from notifier.domain.detail_words import DETAILS
 from notifier.domain.reasons import Reason
-from notifier.domain.support_story import SupportWord
+from notifier.domain.support_story import Left, SupportWord
 
 _R = Reason
 
@@ -31,6 +31,13 @@ class Badge:
     hue: Hue
     icon: str
 
+
+WAS_SENT: Final = {
+    Left.NEVER: "No, nothing was sent",
+    Left.MAYBE: "Perhaps, nobody could confirm it",
+    Left.YES: "Yes, not seen to arrive in time",
+}
+"""Of an expired notice that no late news came of; after such news it is a bare yes."""
 
 STATES: Final = {
     "standby": Badge("in reserve", Hue.CALM, "ring"),

@@ -273,6 +273,33 @@ def test_expired_carries_its_two_badges(support: Browser, notices: dict[str, UUI
     assert page.count("delivered dead") == 1
 
 
+def test_expired_tells_in_a_yes_or_no_whether_a_message_was_sent(
+    support: Browser, database: Database, notices: dict[str, UUID]
+) -> None:
+    assert '<th scope="col">Message sent?' in support.get("/expired").text
+    assert ends(support) == {
+        "evt-expired_unsent": "No, nothing was sent",
+        "evt-expired_unknown": "Perhaps, nobody could confirm it",
+        "evt-expired_late_news": "Yes learnt late, occurred in time",
+        "evt-expired_dead_link": "Yes delivered dead",
+    }
+    with database.connection() as connection:
+        connection.execute(
+            "UPDATE delivery SET left_at = changed_at WHERE notice_id = %s",
+            [notices["expired_unknown"]],
+        )
+    assert ends(support)["evt-expired_unknown"] == "Yes, not seen to arrive in time"
+
+
+def ends(browser: Browser) -> dict[str, str]:
+    """How each expired notice ended, by its event."""
+    return {
+        name: " ".join(re.sub(r"<[^>]+>", " ", row.split("<td>")[2]).split())
+        for row in browser.get("/expired").text.split("<tr>")[2:]
+        for name in re.findall(r">(evt-[\w-]+)</a>", row)
+    }
+
+
 def test_a_region_narrows_expired_its_pages_its_chart_and_its_links(
     on_call: Browser, database: Database
 ) -> None:
