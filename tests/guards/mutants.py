@@ -17,6 +17,8 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
+from tests.guards.admission_guards import ADMISSION_GUARDS
+from tests.guards.alert_guards import ALERT_GUARDS
 from tests.guards.copies import Copy, own_copy
 from tests.guards.decision_guards import DECISION_GUARDS
 from tests.guards.door_guards import DOOR_GUARDS
@@ -52,6 +54,8 @@ GUARDS: tuple[Guard, ...] = (
     *SENDING_GUARDS,
     *SWEEP_GUARDS,
     *GROUND_GUARDS,
+    *ADMISSION_GUARDS,
+    *ALERT_GUARDS,
     *RETENTION_GUARDS,
 )
 SIDE_BY_SIDE = 2

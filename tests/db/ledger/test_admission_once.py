@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -12,11 +14,14 @@ from notifier.domain.destinations import check_email
 from notifier.domain.event import Admitted, Conflict, Given, ResetEvent
 from notifier.domain.states import NoticeState
 from notifier.domain.values import Destination, Secret
+from notifier.flow.retention import retain
+from tests.database import Clock
 from tests.db.conftest import MakeRig
 from tests.db.rig import TRANSPORT, Rig
 from tests.db.waiting import together
 
 THREADS = 20
+KEYS = ("event_id", "idempotency_key", "reset_request_id")
 
 
 def claim_of(address: str) -> Given:
@@ -52,7 +57,7 @@ def test_p1_twenty_at_once_make_one_notice_and_one_created(
     assert rig.count("reset_event") == 1
 
 
-@pytest.mark.parametrize("shared", ["event_id", "idempotency_key", "reset_request_id"])
+@pytest.mark.parametrize("shared", KEYS)
 def test_p1_each_of_the_three_keys_is_given_once_among_racing_strangers(
     make_rig: MakeRig, shared: str
 ) -> None:
@@ -110,6 +115,61 @@ def test_p1_an_event_that_joins_two_notices_is_a_conflict(rig: Rig) -> None:
 
     assert rig.admission.admit(mixed, TRANSPORT) == Conflict()
     assert rig.count("notice") == 2
+
+
+def admit_long_ago(rig: Rig, clock: Clock) -> tuple[ResetEvent, Admitted]:
+    """An event of years ago and what it came to, with all erased that is ever erased."""
+    clock.freeze()
+    event = rig.event(email=claim_of("jana.moe@mail.example"))
+    first = rig.admission.admit(event, TRANSPORT)
+    assert isinstance(first, Admitted)
+    clock.advance(timedelta(days=3_000).total_seconds())
+    rig.settle(UUID(first.notification_id))
+    with rig.database.connection() as connection:
+        while retain(rig.shelf, connection):
+            pass
+    assert rig.count("contact") == 0
+    return event, first
+
+
+def test_p1_a_repeat_after_years_is_answered_as_it_was_and_makes_nothing(
+    rig: Rig, clock: Clock
+) -> None:
+    event, first = admit_long_ago(rig, clock)
+    stored = rig.rows("SELECT * FROM admission")
+
+    again = rig.admission.admit(event, TRANSPORT)
+
+    assert again == replace(first, replayed=True, status=NoticeState.EXPIRED)
+    assert rig.admission.find(event) == again
+    assert (rig.rows("SELECT * FROM admission"), rig.count("notice")) == (stored, 1)
+
+
+@pytest.mark.parametrize("shared", KEYS)
+def test_p1_a_key_of_years_ago_with_another_body_is_a_conflict(
+    rig: Rig, clock: Clock, shared: str
+) -> None:
+    event, first = admit_long_ago(rig, clock)
+    other = rig.event(**{shared: getattr(event, shared)})
+
+    assert rig.admission.find(other) is None
+    assert rig.admission.admit(other, TRANSPORT) == Conflict()
+
+    assert rig.count("notice") == 1
+    assert rig.reasons(UUID(first.notification_id)).count("event_conflict") == 1
+
+
+@pytest.mark.parametrize("changed", KEYS)
+def test_p1_a_repeat_under_one_other_key_is_a_conflict(rig: Rig, changed: str) -> None:
+    event = rig.event()
+    notice_id = rig.admit(event)
+
+    fields: dict[str, Any] = {changed: "another"}
+    other = replace(event, **fields)
+
+    assert rig.admission.admit(other, TRANSPORT) == Conflict()
+    assert rig.count("notice") == 1
+    assert rig.reasons(notice_id).count("event_conflict") == 1
 
 
 def test_p1_a_repeat_is_recognised_after_the_digest_key_was_rotated(make_rig: MakeRig) -> None:
