@@ -40,8 +40,8 @@ class StalePolicy(Exception):
 def keep(database: Database, policy: Policy, *, base: int, author: str, reason: str) -> int:
     """Make `policy` the revision after `base`; its number.
 
-    It rules what is admitted from now on, in every process within `RULES_WITHIN_S`. Notices that
-    are admitted keep theirs. Raises `PolicyRefused` or `StalePolicy`.
+    Every process has it within `RULES_WITHIN_S`. Notices that are admitted keep theirs; what is
+    no notice's, as the limits of alerts, holds at once. Raises `PolicyRefused` or `StalePolicy`.
     """
     check_reason(reason)
     with database.connection() as connection:

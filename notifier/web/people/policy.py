@@ -30,7 +30,13 @@ from notifier.store.reads.policies import (
     load_pinned,
     load_revision,
 )
-from notifier.web.people import policy_effects, policy_form, policy_margins, policy_words
+from notifier.web.people import (
+    policy_effects,
+    policy_form,
+    policy_margins,
+    policy_times,
+    policy_words,
+)
 from notifier.web.people import rows as twins
 from notifier.web.people.asked import NUMBER, asked, checked
 from notifier.web.people.notebook import Notebook
@@ -210,10 +216,11 @@ def _changes_page(
         life_s = learnt_life_s(connection)
         latencies = policy_margins.load(connection)
         write_down(connection, Read("view", "policy_draft", str(draft.base.revision)))
+    found = changes(old.to_document(), new.to_document())
     return make_response(
         render_template(
             "pages/policy_changes.html", draft=draft, told=policy_words.told,
-            changes=changes(old.to_document(), new.to_document()),
+            changes=found, times=policy_times.times_of(found),
             words_of=policy_words.words_of, following=policy_effects.followings(old, new, life_s),
             tried=policy_effects.tried(old, new, latencies, life_s), fault=fault,
             reason=request.form.get("reason", ""), longest=flow.LONGEST_REASON,
@@ -249,8 +256,8 @@ def _form_page(  # noqa: PLR0913 - what may stand on one page, by name
     return make_response(
         render_template(
             "pages/policy.html", draft=draft, form=policy_form.form_of(draft.typed, problems),
-            groups=policy_form.grouped(draft.typed), words_of=policy_words.words_of,
-            problems=problems, names=names,
+            groups=policy_form.grouped(draft.typed), times=policy_times.TIMES,
+            words_of=policy_words.words_of, problems=problems, names=names,
             unfolded=_unfolded([*filter(None, names.values()), *both]),
             fault=fault, newer=newer, both=both, margins=margins,
             history=history, changes_of=_changes_of, told=policy_words.told,
