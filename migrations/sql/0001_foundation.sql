@@ -65,6 +65,7 @@ CREATE TABLE notifier.template_revision (
 
 -- ---------------------------------------------------------------- the notice
 
+-- Retention takes from the old end, here and of `contact` and `receipt`: no dead rows may gather.
 CREATE TABLE notifier.reset_event (
     notice_id         uuid PRIMARY KEY,
     event_id          text NOT NULL,
@@ -81,7 +82,7 @@ CREATE TABLE notifier.reset_event (
     region            text,
     correlation_id    text,
     received_at       timestamptz NOT NULL
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 
 CREATE TABLE notifier.notice (
     notice_id         uuid PRIMARY KEY,
@@ -127,7 +128,7 @@ CREATE TABLE notifier.contact (
     source       text NOT NULL,
     learnt_at    timestamptz NOT NULL,
     PRIMARY KEY (notice_id, channel)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 CREATE INDEX contact_by_fingerprint ON notifier.contact (fingerprint, notice_id);
 
 CREATE TABLE notifier.delivery (
@@ -237,7 +238,7 @@ CREATE TABLE notifier.receipt (
     look_at             timestamptz NOT NULL DEFAULT '-infinity',
     applied_at          timestamptz,
     CONSTRAINT receipt_once UNIQUE (provider, account, identity)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 500);
 CREATE INDEX receipt_parked ON notifier.receipt (received_at, receipt_id) WHERE applied_at IS NULL;
 CREATE INDEX receipt_to_match ON notifier.receipt (look_at, receipt_id)
     WHERE applied_at IS NULL;

@@ -260,8 +260,8 @@ GROUPS: Final = (
                 "days",
             ),
             "retention/trail_days": Words(
-                "Trail, and alerts that have ended",
-                "Ended alerts are erased with their notes. The trail is kept, whatever is set here.",
+                "Alerts that have ended",
+                "Erased with their notes. The trail itself is kept, whatever is set here.",
                 "days",
             ),
         },
