@@ -74,6 +74,11 @@ class NotAccepted:
     kind: Literal[OutcomeKind.NOT_ACCEPTED] = OutcomeKind.NOT_ACCEPTED
 
 
+def about_us(detail: Detail, code: str) -> NotAccepted:
+    """Not taken, for a cause that the next message would meet as well: stop for all."""
+    return NotAccepted(detail, code, ProviderPause(detail))
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """The request may have been taken; to be reconciled, never resent on a guess."""

@@ -22,6 +22,7 @@ import httpcore2
 from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination, ResetLink
+from notifier.json_objects import document_of
 from notifier.loopback import is_loopback
 from notifier.ports.links import (
     LinkAnswer,
@@ -157,20 +158,9 @@ def is_safe_url(url: str) -> bool:
 
 
 def _document(body: bytes) -> dict[str, Any]:
-    """The JSON object in `body`; a repeated member or a lone surrogate makes it unusable."""
-    try:
-        document = json.loads(body.decode("utf-8"), object_pairs_hook=_once_each)
-    except (ValueError, RecursionError):
-        document = None
-    if not isinstance(document, dict):
+    document = document_of(body)
+    if document is None:
         raise _UnusableError(what="not_json")
-    return document
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise ValueError
     return document
 
 

@@ -19,12 +19,13 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from notifier.domain.outcome import NotAccepted, ProviderPause, Unknown, UnknownReason
+from notifier.domain.outcome import NotAccepted, Unknown, UnknownReason, about_us
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.values import Secret
+from notifier.json_objects import Document, document_of
 from notifier.loopback import is_loopback
 from notifier.ports.asking import CannotTell
-from notifier.providers.http_words import Document, document_of
+from notifier.providers.probing import Probed
 from notifier.timed_http import (
     HttpAnswer,
     HttpTroubleError,
@@ -170,11 +171,6 @@ def open_line(
     return HttpLine(base, TimedStream(sock))
 
 
-def about_us(detail: Detail, code: str) -> NotAccepted:
-    """Not taken, for a cause that the next message would meet as well: stop for all."""
-    return NotAccepted(detail, code, ProviderPause(detail))
-
-
 def basic(user: str, password: Secret) -> str:
     """The value of an Authorization header (RFC 7617)."""
     return "Basic " + base64.b64encode(f"{user}:{password.reveal()}".encode()).decode()
@@ -233,14 +229,6 @@ class Told:
 
 
 Asked = Told | CannotTell
-
-
-@dataclass(frozen=True, slots=True)
-class Probed:
-    """What a check without a message found; `what` is short and holds no secret."""
-
-    ok: bool
-    what: str
 
 
 def probed(asked: Asked) -> Probed:

@@ -7,16 +7,16 @@ error of a server, and an error that somebody between us may have written leave 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import Enum
-from typing import Any, Final
+from typing import Final
 
 from notifier.domain.outcome import Accepted, NotAccepted, Outcome, ProviderPause, Refused, Unknown
 from notifier.domain.reasons import Detail, Reason
+from notifier.json_objects import Document, document_of
 from notifier.timed_http import HttpAnswer
 
 SHORTEST_WAIT_S: Final = 1.0
@@ -48,7 +48,6 @@ class Said:
     code: str
 
 
-Document = dict[str, Any]
 Taken = Callable[[Document], Accepted | Said | None]
 Spoken = Callable[[int, Document], Said | None]
 
@@ -84,15 +83,6 @@ def refusal(said: Said, answer: HttpAnswer) -> Refused | NotAccepted:
             return NotAccepted(detail, said.code, ProviderPause(detail, wait))
 
 
-def document_of(body: bytes) -> Document | None:
-    """The JSON object in `body`; None for everything else, a repeated member included."""
-    try:
-        found = json.loads(body.decode("utf-8"), object_pairs_hook=_once_each)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
 def asked_wait_s(headers: Mapping[str, str]) -> float | None:
     """How long Retry-After asks to wait (RFC 9110, 10.2.3), within bounds; None if it does not.
 
@@ -116,10 +106,3 @@ def _date(text: str) -> datetime | None:
     except (ValueError, OverflowError):
         return None
     return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _once_each(pairs: list[tuple[str, Any]]) -> Document:
-    document = dict(pairs)
-    if len(document) != len(pairs):
-        raise ValueError
-    return document

@@ -11,7 +11,6 @@ import base64
 import binascii
 import hmac
 import json
-import re
 import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -21,6 +20,7 @@ from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unk
 from notifier.domain.reasons import Detail
 from notifier.domain.states import Channel
 from notifier.domain.values import Secret
+from notifier.json_objects import Document, document_of
 from notifier.ports.asking import (
     Callback,
     CallbackRefused,
@@ -40,13 +40,12 @@ from notifier.providers.http import (
     AskingHttp,
     BaseUrl,
     HttpLine,
-    Probed,
     Told,
     open_line,
     probed,
     usual_tls,
 )
-from notifier.providers.http_words import Document, Said, document_of, judge
+from notifier.providers.http_words import Said, judge
 from notifier.providers.postmark_receipts import (
     NAME,
     REFERENCE_FIELD,
@@ -54,7 +53,8 @@ from notifier.providers.postmark_receipts import (
     reference_of,
     whole_number,
 )
-from notifier.providers.smtp_mail import NO_AUTOMATIC_ANSWERS, is_wire_safe
+from notifier.providers.probing import Probed
+from notifier.providers.smtp_mail import NO_AUTOMATIC_ANSWERS, is_one_address
 from notifier.timed_sockets import Deadline
 
 STREAM: Final = "outbound"
@@ -64,7 +64,6 @@ _HEADERS: Final = (
     {"Name": "Auto-Submitted", "Value": "auto-generated"},
     {"Name": "X-Auto-Response-Suppress", "Value": NO_AUTOMATIC_ANSWERS},
 )
-_LIST_MARKS: Final = re.compile(r'[,;<>()\s](?=[^"]*$)')
 
 
 class PostmarkSender:
@@ -129,7 +128,7 @@ class PostmarkConnection:
 
     def send(self, envelope: Envelope) -> Outcome:
         """Make the one request within `envelope.budget_s`."""
-        if not _is_one_address(envelope.destination.reveal()):
+        if not is_one_address(envelope.destination.reveal()):
             return Refused(Detail.INVALID_DESTINATION, "unbuildable")
         answer = self._line.post(
             "/email", self._sender.headers(), self._sender.body(envelope), envelope.budget_s
@@ -141,11 +140,6 @@ class PostmarkConnection:
     def close(self) -> None:
         """Hang up."""
         self._line.close()
-
-
-def _is_one_address(address: str) -> bool:
-    """Postmark reads a comma-separated list there, so nothing may look like one."""
-    return is_wire_safe(address) and not _LIST_MARKS.search(address)
 
 
 def _taken(document: Document) -> Accepted | Said | None:

@@ -8,7 +8,6 @@ whole answer stays *unknown* until a webhook tells of it or the call is repeated
 from __future__ import annotations
 
 import json
-import re
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -18,6 +17,7 @@ from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unk
 from notifier.domain.reasons import Detail
 from notifier.domain.states import Channel
 from notifier.domain.values import Secret
+from notifier.json_objects import Document, document_of
 from notifier.ports.asking import (
     Callback,
     CallbackRefused,
@@ -38,15 +38,15 @@ from notifier.providers.http import (
     AskingHttp,
     BaseUrl,
     HttpLine,
-    Probed,
     Told,
     open_line,
     probed,
     usual_tls,
 )
-from notifier.providers.http_words import Document, Said, document_of, judge
+from notifier.providers.http_words import Said, judge
+from notifier.providers.probing import Probed
 from notifier.providers.resend_receipts import NAME, PREFIX, REFERENCE_TAG
-from notifier.providers.smtp_mail import NO_AUTOMATIC_ANSWERS, is_wire_safe
+from notifier.providers.smtp_mail import NO_AUTOMATIC_ANSWERS, is_one_address
 from notifier.signatures import (
     ID_HEADER,
     SIGNATURE_HEADER,
@@ -63,7 +63,6 @@ _HEADERS: Final = {
     "Auto-Submitted": "auto-generated",
     "X-Auto-Response-Suppress": NO_AUTOMATIC_ANSWERS,
 }
-_NAME_MARKS: Final = re.compile(r'[,;<>()\s](?=[^"]*$)')
 _SVIX: Final = {
     ID_HEADER: "svix-id",
     TIMESTAMP_HEADER: "svix-timestamp",
@@ -129,7 +128,7 @@ class ResendConnection:
 
     def send(self, envelope: Envelope) -> Outcome:
         """Make the one request within `envelope.budget_s`."""
-        if not _is_one_address(envelope.destination.reveal()):
+        if not is_one_address(envelope.destination.reveal()):
             return Refused(Detail.INVALID_DESTINATION, "unbuildable")
         if not 0 < len(envelope.key) <= LONGEST_KEY:
             return NotAccepted(Detail.PROVIDER_ERROR, "unusable_key")
@@ -148,11 +147,6 @@ class ResendConnection:
     def close(self) -> None:
         """Hang up."""
         self._line.close()
-
-
-def _is_one_address(address: str) -> bool:
-    """A name may stand before an address there, so nothing may look like one."""
-    return is_wire_safe(address) and not _NAME_MARKS.search(address)
 
 
 def _taken(document: Document) -> Accepted | None:

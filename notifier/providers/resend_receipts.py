@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from notifier.domain.reasons import Detail
 from notifier.domain.receipts import ReceiptStatus
+from notifier.json_objects import Document
 from notifier.ports.asking import ProviderReceipt
 from notifier.providers import receipt_parts as part
 from notifier.providers import resend_codes as words
-from notifier.providers.http_words import Document
 
 NAME: Final = "resend"
 ACCOUNT: Final = "team"

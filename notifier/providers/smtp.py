@@ -17,13 +17,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unknown
+from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unknown, about_us
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
 from notifier.domain.values import Secret
 from notifier.loopback import is_loopback
 from notifier.ports.sending import Envelope
-from notifier.providers.smtp_codes import Phase, about_us, judge
+from notifier.providers.probing import Probed
+from notifier.providers.smtp_codes import Phase, judge
 from notifier.providers.smtp_line import (
     Line,
     LineGarbledError,
@@ -268,21 +269,13 @@ class SmtpConnection:
         return deadline.sooner(self._sender.call_timeout_s)
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeResult:
-    """What a check without a message found; `what` is short and holds no secret."""
-
-    ok: bool
-    what: str
-
-
-def probe(sender: SmtpSender, budget_s: float = 10.0) -> ProbeResult:
+def probe(sender: SmtpSender, budget_s: float = 10.0) -> Probed:
     """Connect, encrypt, sign in and hang up."""
     line = sender.connect(budget_s)
     if isinstance(line, NotAccepted):
-        return ProbeResult(ok=False, what=f"{line.detail} {line.provider_code or ''}".strip())
+        return Probed(ok=False, what=f"{line.detail} {line.provider_code or ''}".strip())
     line.close()
-    return ProbeResult(ok=True, what="signed in" if sender.account.user else "greeted")
+    return Probed(ok=True, what="signed in" if sender.account.user else "greeted")
 
 
 _GO_ON: Final = {

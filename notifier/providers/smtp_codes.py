@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from notifier.domain.outcome import NotAccepted, ProviderPause, Refused
+from notifier.domain.outcome import NotAccepted, Refused, about_us
 from notifier.domain.reasons import Detail
 from notifier.providers.smtp_line import Reply
 
@@ -88,11 +88,6 @@ def judge(phase: Phase, reply: Reply) -> Refused | NotAccepted:
     if _is_lasting(reply):
         return _lasting(phase, reply)
     return NotAccepted(_passing_detail(reply), str(reply))
-
-
-def about_us(detail: Detail, code: str) -> NotAccepted:
-    """Not taken, for a cause that the next message would meet as well: stop for all."""
-    return NotAccepted(detail, code, ProviderPause(detail))
 
 
 def _is_lasting(reply: Reply) -> bool:

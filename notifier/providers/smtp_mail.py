@@ -18,6 +18,7 @@ from functools import lru_cache
 from notifier.domain.values import RenderedMessage
 from notifier.ports.sending import Envelope
 
+_MARKS = re.compile(r'[,;<>()\s](?=[^"]*$)')
 _ADDRESS = re.compile(r'(?:[!#-;=?-~]+|"[ !#-;=?-~]*")@[A-Za-z0-9.\-\[\]:]+')
 _REFERENCE = re.compile(r"[A-Za-z0-9_-]{1,100}")
 LONGEST_LINE = 76
@@ -39,6 +40,11 @@ def is_wire_safe(address: str) -> bool:
     A backstop. Addresses are checked where they arrive.
     """
     return _ADDRESS.fullmatch(address) is not None
+
+
+def is_one_address(address: str) -> bool:
+    """Whether an API that reads names and lists as well has to read `address` as one alone."""
+    return is_wire_safe(address) and not _MARKS.search(address)
 
 
 def message_id(reference: str, email_from: str) -> str:

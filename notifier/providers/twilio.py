@@ -18,6 +18,7 @@ from notifier.domain.reasons import Detail
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel
 from notifier.domain.values import Secret
+from notifier.json_objects import Document
 from notifier.ports.asking import (
     Callback,
     CallbackRefused,
@@ -37,14 +38,14 @@ from notifier.providers.http import (
     AskingHttp,
     BaseUrl,
     HttpLine,
-    Probed,
     Told,
     basic,
     open_line,
     probed,
     usual_tls,
 )
-from notifier.providers.http_words import Document, Said, judge
+from notifier.providers.http_words import Said, judge
+from notifier.providers.probing import Probed
 from notifier.providers.twilio_receipts import CALLBACK_PATH, NAME, TwilioReceipts
 from notifier.providers.twilio_signature import genuine_fields
 from notifier.timed_sockets import Deadline

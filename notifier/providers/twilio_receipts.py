@@ -12,10 +12,10 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from notifier.json_objects import Document
 from notifier.ports.asking import ProviderReceipt
 from notifier.providers import receipt_parts as part
 from notifier.providers import twilio_codes as words
-from notifier.providers.http_words import Document
 
 NAME: Final = "twilio"
 CALLBACK_PATH: Final = f"/callbacks/{NAME}/"

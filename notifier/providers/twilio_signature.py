@@ -18,8 +18,8 @@ from typing import Final
 from urllib.parse import SplitResult, parse_qs, parse_qsl, urlsplit
 
 from notifier.domain.values import Secret
+from notifier.json_objects import document_of
 from notifier.ports.asking import Callback
-from notifier.providers.http_words import document_of
 
 SIGNATURE_HEADER: Final = "x-twilio-signature"
 BODY_DIGEST: Final = "bodySHA256"

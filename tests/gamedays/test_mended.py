@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from notifier.domain.outcome import about_us
 from notifier.domain.reasons import Detail
-from notifier.providers.http import about_us
 from notifier.store.database import Database
 from tests.database import Clock
 from tests.db.rig import Rig

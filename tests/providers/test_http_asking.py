@@ -9,9 +9,10 @@ import pytest
 
 from notifier.domain.outcome import NotAccepted, ProviderPause
 from notifier.domain.reasons import Detail
+from notifier.json_objects import document_of
 from notifier.ports.asking import CannotTell
 from notifier.providers.http import AskingHttp, BaseUrl, Told
-from notifier.providers.http_words import asked_wait_s, document_of
+from notifier.providers.http_words import asked_wait_s
 from notifier.timed_http import MethodRefusedError
 from notifier.timed_sockets import Deadline
 from tests.providers import http_sending as ways

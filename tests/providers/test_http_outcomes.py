@@ -8,10 +8,10 @@ from contextlib import closing
 
 import pytest
 
-from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Unknown
+from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Unknown, about_us
 from notifier.domain.reasons import Detail, Reason
 from notifier.ports.sending import Connection
-from notifier.providers.http import BaseUrl, about_us
+from notifier.providers.http import BaseUrl
 from peers.certificates import Certificate
 from tests.providers import http_sending as ways
 from tests.providers.http_sending import Make, envelope_for, send

@@ -10,7 +10,8 @@ from notifier.domain.outcome import Accepted, NotAccepted, ProviderPause
 from notifier.domain.reasons import Detail
 from notifier.domain.values import Secret
 from notifier.ports.sending import Envelope
-from notifier.providers.smtp import ProbeResult, SmtpAccount, probe
+from notifier.providers.probing import Probed
+from notifier.providers.smtp import SmtpAccount, probe
 from peers.certificates import Certificate, loopback_certificate
 from tests.providers.scripted_smtp import Do, Step, scripted
 from tests.providers.smtp_sending import PASSWORD, QUICK, opened, send, sender_to
@@ -171,7 +172,7 @@ def test_an_account_without_encryption_is_for_loopback_alone() -> None:
 
 def test_the_probe_signs_in_and_sends_nothing() -> None:
     with scripted(EHLO=OFFERS_PLAIN) as peer:
-        assert probe(sender_to(peer.port, user="me"), 2) == ProbeResult(ok=True, what="signed in")
+        assert probe(sender_to(peer.port, user="me"), 2) == Probed(ok=True, what="signed in")
         assert peer.gone.wait(5)
     assert peer.verbs() == ["EHLO", "AUTH", "QUIT"]
 
@@ -179,4 +180,4 @@ def test_the_probe_signs_in_and_sends_nothing() -> None:
 def test_the_probe_says_shortly_what_is_wrong() -> None:
     with scripted(EHLO=OFFERS_PLAIN, AUTH=b"535 5.7.8 no, me\r\n") as peer:
         found = probe(sender_to(peer.port, user="me"), 2)
-    assert found == ProbeResult(ok=False, what="auth_error 535 5.7.8")
+    assert found == Probed(ok=False, what="auth_error 535 5.7.8")

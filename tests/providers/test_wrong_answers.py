@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Unknown
+from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Unknown, about_us
 from notifier.domain.reasons import Detail, Reason
-from notifier.providers.http import about_us
 from peers.certificates import loopback_certificate
 from tests.providers import http_sending as ways
 from tests.providers.http_sending import Make, envelope_for, send

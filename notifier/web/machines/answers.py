@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 from flask import Response, request
 
 from notifier.domain.event import Transport, is_id
+from notifier.domain.tables import exact
 from notifier.metrics import SignatureFault
 from notifier.signatures import SignatureInvalid, TimestampOutOfRange, verify
 from notifier.web.documents import ADMISSION_LIMIT, raw_body
@@ -33,15 +34,10 @@ def json_answer(
     return Response(body, status, all_headers, content_type="application/json")
 
 
-def rfc3339(moment: datetime) -> str:
-    """`2026-01-31T09:30:00Z`, with microseconds where there are any."""
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 def _plain(value: object) -> str:
     match value:
         case datetime():
-            return rfc3339(value)
+            return exact(value)
         case UUID():
             return str(value)
     message = f"{type(value).__name__} does not belong into an answer"
