@@ -1,4 +1,7 @@
-"""How long others may take to answer: the auth service a link request, a provider one call."""
+"""How long others may take: the auth service to answer, a provider to take one call, a worker.
+
+What is past its time is not waited for.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,9 @@ if TYPE_CHECKING:
 
 LINK_LIMIT_S: Final = 3.0
 """How long the auth service has to answer a link request (contract, section 3)."""
+
+RESCUE_GRACE: Final = timedelta(seconds=2)
+"""A holder's own answer at its deadline is awaited this long before it is called lost."""
 
 
 def call_budget(policy: Policy, channel: Channel) -> timedelta:

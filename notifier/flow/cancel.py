@@ -8,27 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 from uuid import UUID
 
+from notifier.domain.cancels import CANCELS, OVER, STOPPABLE
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState, NoticeState
 from notifier.flow.desk import Desk
 from notifier.store.database import Database
 from notifier.store.ledger.book import Book, Origin
 from notifier.store.reads.look_up import notice_of_event
-
-REASONS: Final = {
-    "used": Reason.RESET_USED,
-    "superseded": Reason.RESET_SUPERSEDED,
-    "revoked": Reason.RESET_REVOKED,
-    "operator": Reason.OPERATOR_STOP,
-}
-
-OVER: Final = frozenset({NoticeState.FAILED, NoticeState.SUPPRESSED, NoticeState.EXPIRED})
-"""What never changes again (design, 11.12)."""
-
-STOPPABLE: Final = frozenset({DeliveryState.STANDBY, DeliveryState.QUEUED, DeliveryState.CLAIMED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +29,7 @@ class Canceled:
 
 
 def cancel(desk: Desk, notice_id: UUID, why: str) -> Canceled:
-    """End a notice; `why` is a key of `REASONS`. Raises `NoSuchNotice`."""
+    """End a notice; `why` is a key of `CANCELS`. Raises `NoSuchNotice`."""
     with desk.open(notice_id) as book:
         write_cancel(book, why)
     return told(book)
@@ -79,4 +67,4 @@ def write_cancel(book: Book, why: str, origin: Origin | None = None) -> None:
     book.note(None, Reason.CANCEL_RECORDED, origin=origin)
     for channel, delivery in list(book.deliveries.items()):
         if delivery.state in STOPPABLE:
-            book.move(channel, DeliveryState.CANCELED, REASONS[why], origin=origin)
+            book.move(channel, DeliveryState.CANCELED, CANCELS[why], origin=origin)

@@ -15,9 +15,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
+from notifier.domain.absence import AbsenceView, after_absence, is_conclusive
 from notifier.domain.call_limits import LINK_LIMIT_S
+from notifier.domain.policy import Policy
 from notifier.domain.reasons import Reason
 from notifier.domain.replay import ReplayView, may_replay
 from notifier.domain.states import Channel, DeliveryState
@@ -50,8 +52,6 @@ Ask = Callable[[Look], None]
 BATCH: Final = 8
 AT_ONCE: Final = 4
 ASK_LIMIT_S: Final = 5.0
-AGREEING_LOOKS: Final = 3
-"""Looks that must find nothing, one after the other, before an absence can be concluded."""
 CLOCKS_APART: Final = timedelta(seconds=5)
 """How far a provider's clock may be from ours when messages are matched by time."""
 
@@ -205,7 +205,8 @@ class Reconciler:
                 return
             book.note(channel, Reason.LOOKED_NOT_FOUND, origin=_origin(attempt))
             book.amend(channel, absent_looks=delivery.absent_looks + 1)
-            if self._is_conclusive(book, lookup, attempt):
+            view = _absence_view(book, self.desk.policy_of(book), lookup, attempt)
+            if is_conclusive(view):
                 _write_absent(book, channel, attempt)
 
     def _begin_anew(self, look: Look) -> None:
@@ -216,18 +217,20 @@ class Reconciler:
             if delivery.state is DeliveryState.UNKNOWN and delivery.absent_looks:
                 book.amend(channel, absent_looks=0)
 
-    def _is_conclusive(self, book: Book, lookup: OutcomeLookup, attempt: HeldAttempt) -> bool:
-        policy = self.desk.policy_of(book)
-        ended_at = attempt.finished_at
-        return (
-            attempt.provider in policy.absence_conclusive
-            and lookup.can_find is Capability.BY_REFERENCE
-            and attempt.call_ended
-            and attempt.reason != Reason.WORKER_LOST
-            and ended_at is not None
-            and book.now - ended_at >= timedelta(seconds=policy.settle_s)
-            and book.deliveries[Channel(attempt.channel)].absent_looks >= AGREEING_LOOKS
-        )
+
+def _absence_view(
+    book: Book, policy: Policy, lookup: OutcomeLookup, attempt: HeldAttempt
+) -> AbsenceView:
+    return AbsenceView(
+        is_believed=attempt.provider in policy.absence_conclusive,
+        by_reference=lookup.can_find is Capability.BY_REFERENCE,
+        call_ended=attempt.call_ended,
+        worker_lost=attempt.reason == Reason.WORKER_LOST,
+        ended_at=attempt.finished_at,
+        now=book.now,
+        settle_s=policy.settle_s,
+        looks=book.deliveries[Channel(attempt.channel)].absent_looks,
+    )
 
 
 def _replay_view(book: Book, look: Look, attempt: HeldAttempt) -> ReplayView:
@@ -247,33 +250,14 @@ def _replay_view(book: Book, look: Look, attempt: HeldAttempt) -> ReplayView:
 
 def _write_absent(book: Book, channel: Channel, attempt: HeldAttempt) -> None:
     """Proven not sent: another attempt, while one may still start."""
-    delivery, origin = book.deliveries[channel], _origin(attempt)
     book.resolve(attempt, resolved=True)
-    if book.notice.canceled_at is not None:
-        book.move(
-            channel,
-            DeliveryState.CANCELED,
-            Reason.CANCELED_BEFORE_RETRY,
-            origin=origin,
-            may_have_left=False,
-        )
-    elif book.now >= delivery.stop_at:
-        book.move(
-            channel,
-            DeliveryState.FAILED,
-            Reason.ABSENT_NO_TIME_LEFT,
-            origin=origin,
-            may_have_left=False,
-        )
-    else:
-        book.move(
-            channel,
-            DeliveryState.QUEUED,
-            Reason.RECONCILED_ABSENT,
-            origin=origin,
-            due_at=book.now,
-            may_have_left=False,
-        )
+    to_state, reason = after_absence(
+        canceled=book.notice.canceled_at is not None,
+        now=book.now,
+        stop_at=book.deliveries[channel].stop_at,
+    )
+    due: dict[str, Any] = {"due_at": book.now} if to_state is DeliveryState.QUEUED else {}
+    book.move(channel, to_state, reason, origin=_origin(attempt), may_have_left=False, **due)
 
 
 def _origin(attempt: HeldAttempt) -> Origin:

@@ -6,8 +6,7 @@ call may have begun, and nobody is left who could say how it ended.
 
 from __future__ import annotations
 
-from datetime import timedelta
-
+from notifier.domain.call_limits import RESCUE_GRACE
 from notifier.domain.outcome import OutcomeKind
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState
@@ -30,8 +29,7 @@ def _take_all_back(book: Book) -> None:
 
 def _take_back(book: Book, channel: Channel) -> None:
     delivery = book.deliveries[channel]
-    grace = timedelta(seconds=due.RESCUE_GRACE_S)
-    if delivery.lease_until is None or delivery.lease_until + grace > book.now:
+    if delivery.lease_until is None or delivery.lease_until + RESCUE_GRACE > book.now:
         return
     if delivery.state is DeliveryState.CLAIMED:
         origin = Origin("service", evidence={"owner": delivery.lease_owner})

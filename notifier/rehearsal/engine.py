@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any, Final
 
+from notifier.domain.call_limits import RESCUE_GRACE
 from notifier.domain.outcome import NotAccepted, Outcome
 from notifier.domain.policy import Policy
 from notifier.domain.receipts import ReceiptStatus
@@ -128,7 +129,7 @@ class _Stage:
             if delivery.state is _S.ACCEPTED and not delivery.final_acceptance:
                 yield self.notice.expires_at
             if delivery.lease_until is not None:
-                yield delivery.lease_until + sweeps.RESCUE_GRACE + _LEAST
+                yield delivery.lease_until + RESCUE_GRACE + _LEAST
 
     def _fallback_due(self) -> datetime | None:
         """As the fallback sweep picks its notices: none that has nothing to decide."""

@@ -12,22 +12,15 @@ from typing import Final
 
 from notifier.domain.answers import Asked, Ruling, rule, why_unknown
 from notifier.domain.backoff import next_retry_at
+from notifier.domain.cancels import CANCELS, OVER, STOPPABLE
 from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Refused, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.receipts import Known, ReceiptStatus, judge
-from notifier.domain.states import Channel, DeliveryState, NoticeState
+from notifier.domain.states import Channel, DeliveryState
 from notifier.rehearsal.notice import Attempt, Delivery, Notice
 
 _S = DeliveryState
 
-STOPPABLE: Final = frozenset({_S.STANDBY, _S.QUEUED, _S.CLAIMED})
-OVER: Final = frozenset({NoticeState.FAILED, NoticeState.SUPPRESSED, NoticeState.EXPIRED})
-CANCELS: Final = {
-    "used": Reason.RESET_USED,
-    "superseded": Reason.RESET_SUPERSEDED,
-    "revoked": Reason.RESET_REVOKED,
-    "operator": Reason.OPERATOR_STOP,
-}
 _TELLING: Final = frozenset({ReceiptStatus.ACCEPTED, ReceiptStatus.DELIVERED, ReceiptStatus.FAILED})
 
 

@@ -11,10 +11,11 @@ from datetime import timedelta
 
 from notifier.domain.backoff import next_link_try_at
 from notifier.domain.call_limits import call_budget
+from notifier.domain.cancels import CANCELS
 from notifier.domain.fallback import Decision, at_intent, settle
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState
-from notifier.rehearsal.facts import CANCELS, cancel, no_jitter
+from notifier.rehearsal.facts import cancel, no_jitter
 from notifier.rehearsal.notice import Attempt, Delivery, Notice
 
 _S = DeliveryState

@@ -7,8 +7,9 @@ notice is to have the rules asked.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
 
+from notifier.domain.absence import AbsenceView, after_absence, is_conclusive
+from notifier.domain.call_limits import RESCUE_GRACE
 from notifier.domain.outcome import OutcomeKind
 from notifier.domain.reasons import Reason
 from notifier.domain.replay import ReplayView, may_replay
@@ -17,11 +18,6 @@ from notifier.rehearsal.notice import Attempt, Delivery, Notice
 from notifier.rehearsal.script import Look
 
 _S = DeliveryState
-
-RESCUE_GRACE: Final = timedelta(seconds=2)
-"""A holder's own answer at its deadline is awaited this long before it is called lost."""
-AGREEING_LOOKS: Final = 3
-"""Looks that must find nothing, one after the other, before an absence can be concluded."""
 
 
 def rescue(notice: Notice) -> None:
@@ -86,24 +82,26 @@ def found_nothing(notice: Notice, channel: Channel, look: Look) -> None:
 
 def _is_conclusive(notice: Notice, delivery: Delivery, attempt: Attempt) -> bool:
     script, policy = notice.script.channel(delivery.channel), notice.policy
-    return (
-        script.provider in policy.absence_conclusive
-        and script.kind.finds == "by_reference"
-        and attempt.call_ended
-        and attempt.reason != Reason.WORKER_LOST
-        and attempt.finished_at is not None
-        and notice.now - attempt.finished_at >= timedelta(seconds=policy.settle_s)
-        and delivery.absent_looks >= AGREEING_LOOKS
+    return is_conclusive(
+        AbsenceView(
+            is_believed=script.provider in policy.absence_conclusive,
+            by_reference=script.kind.finds == "by_reference",
+            call_ended=attempt.call_ended,
+            worker_lost=attempt.reason == Reason.WORKER_LOST,
+            ended_at=attempt.finished_at,
+            now=notice.now,
+            settle_s=policy.settle_s,
+            looks=delivery.absent_looks,
+        )
     )
 
 
 def _write_absent(notice: Notice, delivery: Delivery, attempt: Attempt) -> None:
     attempt.resolved = True
-    if notice.canceled:
-        notice.move(delivery.channel, _S.CANCELED, Reason.CANCELED_BEFORE_RETRY)
-    elif notice.now >= delivery.stop_at:
-        notice.move(delivery.channel, _S.FAILED, Reason.ABSENT_NO_TIME_LEFT)
-    else:
-        notice.move(delivery.channel, _S.QUEUED, Reason.RECONCILED_ABSENT)
+    to_state, reason = after_absence(
+        canceled=notice.canceled, now=notice.now, stop_at=delivery.stop_at
+    )
+    notice.move(delivery.channel, to_state, reason)
+    if to_state is _S.QUEUED:
         delivery.due_at = notice.now
     delivery.may_have_left = False

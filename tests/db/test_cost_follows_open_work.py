@@ -9,6 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
+from notifier.domain.call_limits import RESCUE_GRACE
 from notifier.flow import expiry, halts, rescue
 from notifier.flow.desk import Desk
 from notifier.store.database import Database, PooledConnection
@@ -130,7 +131,7 @@ def test_b093_claim_rescue_fallback_and_expiry_cost_what_is_open(old: Rig) -> No
 
 
 CLAIMING = {"channel": "email", "provider": "smtp", "owner": "w", "slots": 5, "lease": LEASE}
-BATCH = {"batch": due.BATCH, "grace": due.RESCUE_GRACE_S}
+BATCH = {"batch": due.BATCH, "grace": RESCUE_GRACE.total_seconds()}
 # Where nothing waits, two partial indexes over open work may cost the same.
 STATEMENTS: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "claim": (CLAIM, CLAIMING, {"delivery_queued", "delivery_unsent_stop"}),

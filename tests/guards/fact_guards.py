@@ -8,7 +8,7 @@ RECEIPTS = "notifier/domain/receipts.py"
 FLOW_RECEIPTS = "notifier/flow/receipts.py"
 BOOK = "notifier/store/ledger/book.py"
 CANCEL = "notifier/flow/cancel.py"
-RECONCILE = "notifier/flow/reconcile.py"
+ABSENCE = "notifier/domain/absence.py"
 AT_RECEIPTS = "tests/unit/test_receipts.py::"
 AT_RECEIPTS_AND_STATES = "tests/db/ledger/test_receipts_and_states.py::"
 AT_FACTS_IN_ANY_ORDER = "tests/db/ledger/test_facts_in_any_order.py::"
@@ -89,18 +89,14 @@ FACT_GUARDS: tuple[Guard, ...] = (
         "an absence after a cancel starts nothing",
         "P6",
         "a reset that was used gets its link after all",
-        Replaced(
-            RECONCILE,
-            "    if book.notice.canceled_at is not None:\n        book.move",
-            "    if False:\n        book.move",
-        ),
+        Replaced(ABSENCE, "    if canceled:\n", "    if False:\n"),
         f"{AT_ABSENCE}test_p6_an_absence_that_is_proven_after_a_cancel_starts_nothing",
     ),
     Guard(
         "an absence after the stop time starts nothing",
         "P5",
         "what is proven absent too late is queued, and shown as if it would go",
-        Replaced(RECONCILE, "    elif book.now >= delivery.stop_at:\n", "    elif False:\n"),
+        Replaced(ABSENCE, "    if now >= stop_at:\n", "    if False:\n"),
         f"{AT_ABSENCE}test_p5_an_absence_that_is_proven_after_the_stop_time_starts_nothing",
     ),
     Guard(

@@ -10,7 +10,7 @@ RECORDING = "notifier/flow/recording.py"
 RESCUE = "notifier/flow/rescue.py"
 DUE = "notifier/store/reads/due.py"
 PUT_BACK = "notifier/flow/put_back.py"
-CANCEL = "notifier/flow/cancel.py"
+CANCELS = "notifier/domain/cancels.py"
 L = "tests/db/ledger/"
 U = "tests/unit/test_answers.py::"
 
@@ -137,7 +137,7 @@ FLOW_GUARDS: tuple[Guard, ...] = (
         "rescue asks for the lease again under the lock",
         "P9",
         "a lease that was extended meanwhile is taken from its holder",
-        Replaced(RESCUE, "is None or delivery.lease_until + grace > book.now", "is None"),
+        Replaced(RESCUE, "is None or delivery.lease_until + RESCUE_GRACE > book.now", "is None"),
         f"{L}test_rescue.py::"
         "test_p9_a_lease_that_was_extended_while_the_sweep_waited_is_left_alone",
     ),
@@ -175,7 +175,7 @@ FLOW_GUARDS: tuple[Guard, ...] = (
         "P12",
         "a message that reached the person is shown as canceled",
         Replaced(
-            CANCEL,
+            CANCELS,
             "DeliveryState.QUEUED, DeliveryState.CLAIMED})",
             "DeliveryState.QUEUED, DeliveryState.CLAIMED, DeliveryState.UNKNOWN})",
         ),

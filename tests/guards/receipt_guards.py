@@ -8,6 +8,7 @@ FALLBACK = "notifier/domain/fallback.py"
 JUDGE = "notifier/domain/receipts.py"
 RECEIPTS = "notifier/flow/receipts.py"
 RECONCILE = "notifier/flow/reconcile.py"
+ABSENCE = "notifier/domain/absence.py"
 INBOX = "notifier/store/ledger/receipts.py"
 INTENT = "notifier/store/ledger/intent.py"
 LOOKS = "notifier/store/ledger/looks.py"
@@ -18,7 +19,7 @@ ALONE = (
 
 
 def _absence(name: str, without: str, line: str, test: str) -> Guard:
-    return Guard(name, "P3", without, Replaced(RECONCILE, line, ""), test)
+    return Guard(name, "P3", without, Replaced(ABSENCE, line, ""), test)
 
 
 RECEIPT_GUARDS: tuple[Guard, ...] = (
@@ -100,38 +101,37 @@ RECEIPT_GUARDS: tuple[Guard, ...] = (
     _absence(
         "an absence is proof where the policy says so",
         "a provider whose search lags has its messages sent twice",
-        "attempt.provider in policy.absence_conclusive\n            and ",
+        "view.is_believed\n        and ",
         f"{L}test_reconcile_absence.py::test_p3_an_absence_proves_nothing_where_the_policy_does_not_say_so",
     ),
     _absence(
         "an absence is proof by reference alone",
         "a search by recipient and time that misses a message has it sent again",
-        "and lookup.can_find is Capability.BY_REFERENCE\n            ",
+        "and view.by_reference\n        ",
         f"{ALONE}[by_destination]",
     ),
     _absence(
         "an absence is proof after the call's end",
         "a call that still goes on is looked for, not found, and made again",
-        "and attempt.call_ended\n            ",
+        "and view.call_ended\n        ",
         f"{ALONE}[call_not_ended]",
     ),
     _absence(
         "an absence is no proof after a lost worker",
         "a frozen worker wakes up and sends beside the new attempt",
-        "and attempt.reason != Reason.WORKER_LOST\n            ",
+        "and not view.worker_lost\n        ",
         f"{ALONE}[worker_lost]",
     ),
     _absence(
         "an absence is proof after the settling time",
         "a message that the provider has not indexed yet is sent again",
-        "and book.now - ended_at >= timedelta(seconds=policy.settle_s)\n            ",
+        "and view.now - view.ended_at >= timedelta(seconds=view.settle_s)\n        ",
         f"{ALONE}[not_settled]",
     ),
     _absence(
         "an absence is proof after several looks",
         "one empty answer sends a second message",
-        "            and book.deliveries[Channel(attempt.channel)].absent_looks"
-        " >= AGREEING_LOOKS\n",
+        "        and view.looks >= AGREEING_LOOKS\n",
         f"{L}test_reconcile_absence.py::test_p3_two_looks_are_not_several",
     ),
     Guard(

@@ -10,18 +10,15 @@ import pytest
 from notifier.domain.policy import default_policy
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, NoticeState
-from notifier.flow import reconcile
-from notifier.flow.cancel import OVER, REASONS, STOPPABLE
 from notifier.ports.asking import Capability
 from notifier.providers.postmark import PostmarkAsking, PostmarkSender
 from notifier.providers.resend import ResendAsking, ResendSender
 from notifier.providers.smtp import SmtpSender
 from notifier.providers.twilio import TwilioAsking, TwilioSender
-from notifier.rehearsal import checking, facts, library, sweeps
+from notifier.rehearsal import checking, library
 from notifier.rehearsal.acts import Rehearsed
 from notifier.rehearsal.engine import rehearse
 from notifier.rehearsal.script import KINDS, Answer, Call, ChannelScript, Halt, Provider, Script
-from notifier.store.reads.due import RESCUE_GRACE_S
 
 MATRIX = (
     "matrix-accepted-then-delivered",
@@ -107,12 +104,6 @@ def test_what_a_provider_can_do_is_what_its_adapter_says() -> None:
         assert sending[name] == [kind.reports_deliveries, kind.key_lifetime_s]
         expected = [Capability(kind.finds), kind.can_poll]
         assert asking.get(name, [Capability.NOTHING, False]) == expected
-
-
-def test_the_figures_that_the_flows_hold_are_the_same_here() -> None:
-    assert sweeps.RESCUE_GRACE.total_seconds() == RESCUE_GRACE_S
-    assert sweeps.AGREEING_LOOKS == reconcile.AGREEING_LOOKS
-    assert (facts.CANCELS, facts.STOPPABLE, facts.OVER) == (REASONS, STOPPABLE, OVER)
 
 
 def test_the_same_script_always_gives_the_same_trail() -> None:

@@ -12,12 +12,11 @@ from uuid import UUID
 
 import psycopg
 
+from notifier.domain.call_limits import RESCUE_GRACE
+
 Row = dict[str, Any]
 
 BATCH: Final = 100
-
-RESCUE_GRACE_S: Final = 2.0
-"""A holder's own answer at its deadline is awaited this long before it is called lost."""
 
 OVER: Final = """
 WITH clock AS MATERIALIZED (SELECT db_now() AS now)
@@ -97,5 +96,5 @@ def fallback_due(connection: psycopg.Connection[Row]) -> list[UUID]:
 
 
 def _ids(connection: psycopg.Connection[Row], statement: str) -> list[UUID]:
-    values = {"batch": BATCH, "grace": RESCUE_GRACE_S}
+    values = {"batch": BATCH, "grace": RESCUE_GRACE.total_seconds()}
     return [row["notice_id"] for row in connection.execute(statement, values)]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from notifier.domain.cancels import CANCELS
 from notifier.domain.event import Admitted
 from notifier.domain.outcome import Accepted, NotAccepted, Refused, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
-from notifier.flow.cancel import REASONS, Canceled, cancel
+from notifier.flow.cancel import Canceled, cancel
 from notifier.store.ledger.held_rows import NoSuchNotice
 from tests.database import Clock
 from tests.db.conftest import MakeRig
 from tests.db.rig import BOTH, TRANSPORT, Rig
 
 
-@pytest.mark.parametrize("why", REASONS)
+@pytest.mark.parametrize("why", CANCELS)
 def test_what_has_not_left_is_canceled_and_says_why(make_rig: MakeRig, why: str) -> None:
     rig = make_rig(channels=BOTH)
     notice_id = rig.admit_for_both()
@@ -24,8 +25,8 @@ def test_what_has_not_left_is_canceled_and_says_why(make_rig: MakeRig, why: str)
 
     assert told == Canceled(told.state, [Channel.EMAIL, Channel.SMS], [])
     assert told.state == "canceled"
-    assert {rig.delivery(notice_id, channel)["reason"] for channel in BOTH} == {REASONS[why]}
-    assert rig.reasons(notice_id)[3:] == ["cancel_recorded", REASONS[why], REASONS[why]]
+    assert {rig.delivery(notice_id, channel)["reason"] for channel in BOTH} == {CANCELS[why]}
+    assert rig.reasons(notice_id)[3:] == ["cancel_recorded", CANCELS[why], CANCELS[why]]
     assert rig.notice(notice_id)["fallback_at"] is None
 
 

@@ -8,10 +8,10 @@ from functools import partial
 
 import psycopg
 
+from notifier.domain.call_limits import RESCUE_GRACE
 from notifier.domain.heartbeat import LOST_AFTER
 from notifier.flow import rescue
 from notifier.store.ledger.intent import Verdict
-from notifier.store.reads.due import RESCUE_GRACE_S
 from notifier.sweeps.processes import Heartbeat
 from tests.database import Clock
 from tests.db.conftest import MakeRig
@@ -19,7 +19,6 @@ from tests.db.rig import BUDGET, LEASE, Rig
 from tests.db.test_foundation import NOON
 from tests.db.waiting import Watch, begin, together
 
-GRACE = timedelta(seconds=RESCUE_GRACE_S)
 TICK = timedelta(microseconds=1)
 
 
@@ -41,9 +40,9 @@ def test_a_claim_whose_lease_ran_out_goes_back_and_its_holder_is_fenced_off(
     notice_id = rig.admit()
     claim = rig.claim_one()
 
-    clock.freeze(now + LEASE + GRACE)
+    clock.freeze(now + LEASE + RESCUE_GRACE)
     assert sweep(rig) == 0
-    clock.freeze(now + LEASE + GRACE + TICK)
+    clock.freeze(now + LEASE + RESCUE_GRACE + TICK)
     assert sweep(rig) == 1
 
     delivery = rig.delivery(notice_id)
@@ -68,7 +67,7 @@ def test_p3_a_lease_alone_decides_and_not_how_long_its_process_was_silent(
     clock.freeze(now + LEASE)
     assert sweep(rig) == 0
 
-    clock.freeze(now + LEASE + GRACE + TICK)
+    clock.freeze(now + LEASE + RESCUE_GRACE + TICK)
     with rig.database.connection() as connection:
         heartbeat.beat(connection)
     assert sweep(rig) == 1
@@ -90,9 +89,9 @@ def test_p3_an_attempt_whose_lease_ran_out_is_unknown_and_stays_so(rig: Rig, clo
     now = clock.freeze(NOON)
     claim = rig.start_new()
 
-    clock.freeze(now + BUDGET + GRACE)
+    clock.freeze(now + BUDGET + RESCUE_GRACE)
     assert sweep(rig) == 0
-    clock.freeze(now + BUDGET + GRACE + TICK)
+    clock.freeze(now + BUDGET + RESCUE_GRACE + TICK)
     assert sweep(rig) == 1
 
     delivery, [attempt] = rig.delivery(claim.notice_id), rig.attempts(claim.notice_id)
