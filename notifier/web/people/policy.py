@@ -8,8 +8,8 @@ refused with the newer one where another was kept meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from typing import Any, Final
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -38,38 +38,16 @@ from notifier.web.people import (
     policy_words,
 )
 from notifier.web.people import rows as twins
-from notifier.web.people.asked import NUMBER, asked, checked
+from notifier.web.people.asked import NUMBER, asked
 from notifier.web.people.notebook import Notebook
-from notifier.web.people.policy_form import Typed
+from notifier.web.people.policy_draft import Draft, drafted, full, proposed, rebased
 from notifier.web.people.rows import Cell
 from notifier.web.people.visit import needs, services, visitor, wanted, write_down
-
-if TYPE_CHECKING:
-    from notifier.store.database import PooledConnection
 
 COLUMNS: Final = (
     "revision", "created_at", "author", "reason", "changed", "open_notices", "digest",
 )  # fmt: skip
 NOTHING_DIFFERS: Final = "Nothing differs from the revision in force, so there is nothing to keep."
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """What was typed, and the revision that it started from. `newest` is the one in force."""
-
-    typed: Typed
-    base: RevisionRow
-    newest: RevisionRow
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether another revision was kept meanwhile."""
-        return self.base.revision != self.newest.revision
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """What was typed, as a document."""
-        return policy_form.document_of(self.typed)
 
 
 @needs(Permission.VIEW_POLICY)
@@ -85,19 +63,19 @@ def policy() -> ResponseReturnValue:
     if twin is not None:
         return twin
     newest = _revision(history.newest)
-    draft = Draft(policy_form.typed_of(_full(newest)), newest, newest)
+    draft = Draft(policy_form.typed_of(full(newest)), newest, newest)
     return _form_page(draft, history=history, wish=wish)
 
 
 @needs(Permission.CHANGE_POLICY)
 def check_policy() -> ResponseReturnValue:
     """Show what the draft would change; or the form again, to go on or with what is wrong."""
-    draft = _drafted()
+    draft = drafted()
     match request.form.get("act"):
         case "edit":
             return _form_page(draft)
         case "propose":
-            return _form_page(_proposed(draft))
+            return _form_page(proposed(draft))
         case _:
             return _judged(draft)
 
@@ -105,7 +83,7 @@ def check_policy() -> ResponseReturnValue:
 @needs(Permission.CHANGE_POLICY)
 def keep_policy() -> ResponseReturnValue:
     """Make the draft the revision in force."""
-    draft, reason = _drafted(), request.form.get("reason", "")
+    draft, reason = drafted(), request.form.get("reason", "")
     note = Notebook(str(draft.base.revision + 1), "policy", _printable(reason))
     note.write(Outcome.ASKED)
     try:
@@ -122,7 +100,7 @@ def keep_policy() -> ResponseReturnValue:
         return _judged(draft, fault=f"{error}.".capitalize() if is_reason else None)
     except StalePolicy:
         note.write(Outcome.STALE)
-        return _stale_page(_drafted())
+        return _stale_page(drafted())
     note.write(Outcome.DONE)
     return redirect(url_for("people.policy_revision", revision=kept), 303)
 
@@ -140,7 +118,7 @@ def policy_revision(revision: int) -> ResponseReturnValue:
     return render_template(
         "pages/policy_revision.html", row=row, changes=_changes_of(row), pinned=pinned,
         is_newest=revision == newest.newest, as_of=newest.as_of, told=policy_words.told,
-        values=flat(_full(row)), groups=policy_form.grouped(flat(_full(row))),
+        values=flat(full(row)), groups=policy_form.grouped(flat(full(row))),
         words_of=policy_words.words_of,
     )  # fmt: skip
 
@@ -155,7 +133,7 @@ def policy_file(revision: int) -> ResponseReturnValue:
         write_down(connection, Read("view", "policy_file", str(revision)))
     name = f"policy-{revision}.toml"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(to_toml(_full(row)), content_type="application/toml", headers=headers)
+    return Response(to_toml(full(row)), content_type="application/toml", headers=headers)
 
 
 def revision_cells(row: RevisionRow) -> dict[str, Cell]:
@@ -165,34 +143,6 @@ def revision_cells(row: RevisionRow) -> dict[str, Cell]:
         "reason": row.reason, "changed": ", ".join(each.name for each in _changes_of(row)),
         "open_notices": row.open_notices, "digest": row.digest,
     }  # fmt: skip
-
-
-def rebased(draft: Draft) -> tuple[Draft, list[str]]:
-    """The draft on the newest revision: what its author left alone is as it stands there.
-
-    The names are those that both changed, each in its own way; the author's word stays.
-    """
-    was = policy_form.typed_of(_full(draft.base))
-    now = policy_form.typed_of(_full(draft.newest))
-    typed = {
-        name: now[name] if draft.typed.get(name) in {None, was.get(name)} else draft.typed[name]
-        for name in now
-    }
-    both = [
-        name for name in now
-        if was.get(name) != now[name] != typed[name] != was.get(name)
-    ]  # fmt: skip
-    return Draft(typed, draft.newest, draft.newest), both
-
-
-def _drafted() -> Draft:
-    """The draft that a form carries. Raises `Unfit` where it carries no revision of ours."""
-    number = checked({"revision": NUMBER}, request.form).get("revision", "0")
-    with services().database.connection() as connection:
-        newest = _newest(connection)
-        base = load_revision(connection, int(number)) or newest
-    typed = policy_form.typed_in(request.form, policy_form.typed_of(_full(base)))
-    return Draft(typed, base, newest)
 
 
 def _judged(draft: Draft, *, fault: str | None = None) -> ResponseReturnValue:
@@ -232,7 +182,7 @@ def _changes_page(
 
 def _stale_page(draft: Draft) -> ResponseReturnValue:
     on_newest, both = rebased(draft)
-    newer = changes(_full(draft.base), _full(draft.newest))
+    newer = changes(full(draft.base), full(draft.newest))
     return _form_page(on_newest, newer=newer, both=both, status=409)
 
 
@@ -276,20 +226,6 @@ def _unfolded(names: Iterable[str]) -> set[str]:
     }
 
 
-def _proposed(draft: Draft) -> Draft:
-    """The draft with every proposal in it that could be made."""
-    with services().database.connection() as connection:
-        margins = policy_margins.beside(connection, Policy.from_document(draft.base.document))
-    put_in = policy_form.typed_of(margins.document)
-    names = {name for name, new in put_in.items() if new != draft.typed.get(name)}
-    kept = {name for name in names if name in margins.proposed}
-    return replace(draft, typed={**draft.typed, **{name: put_in[name] for name in kept}})
-
-
-def _newest(connection: PooledConnection) -> RevisionRow:
-    return load_history(connection, size=1).rows[0]
-
-
 def _revision(number: int) -> RevisionRow:
     with services().database.connection() as connection:
         row = load_revision(connection, number)
@@ -298,16 +234,11 @@ def _revision(number: int) -> RevisionRow:
     return row
 
 
-def _full(row: RevisionRow) -> dict[str, Any]:
-    """The revision's document with every key, also those that came after it."""
-    return Policy.from_document(row.document).to_document()
-
-
 def _changes_of(row: RevisionRow) -> list[Change]:
     """What the revision changed; the first one changed nothing."""
     if row.before is None:
         return []
-    return changes(Policy.from_document(row.before).to_document(), _full(row))
+    return changes(Policy.from_document(row.before).to_document(), full(row))
 
 
 def _nothing_yet(error: NoRevision) -> ResponseReturnValue:
