@@ -16,15 +16,8 @@ from typing import Any
 from uuid import UUID
 
 from notifier.domain.event import PolicyMode
-from notifier.domain.fallback import (
-    Decision,
-    DeliveryView,
-    NoticeView,
-    Step,
-    at_intent,
-    next_fallback_at,
-    settle,
-)
+from notifier.domain.fallback import at_intent, next_fallback_at, settle
+from notifier.domain.fallback_view import Decision, DeliveryView, NoticeView, Step
 from notifier.domain.notice_state import DeliveryFacts, notice_state
 from notifier.domain.policy import Policy
 from notifier.domain.reasons import Reason

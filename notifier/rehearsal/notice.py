@@ -17,14 +17,8 @@ from notifier.domain.admission_plan import (
     plan,
 )
 from notifier.domain.event import PolicyMode
-from notifier.domain.fallback import (
-    Decision,
-    DeliveryView,
-    NoticeView,
-    Step,
-    next_fallback_at,
-    settle,
-)
+from notifier.domain.fallback import next_fallback_at, settle
+from notifier.domain.fallback_view import Decision, DeliveryView, NoticeView, Step
 from notifier.domain.notice_state import Basis, DeliveryFacts, notice_state
 from notifier.domain.outcome import OutcomeKind
 from notifier.domain.policy import Policy

@@ -12,7 +12,8 @@ from datetime import timedelta
 from notifier.domain.backoff import next_link_try_at
 from notifier.domain.call_limits import call_budget
 from notifier.domain.cancels import CANCELS
-from notifier.domain.fallback import Decision, at_intent, settle
+from notifier.domain.fallback import at_intent, settle
+from notifier.domain.fallback_view import Decision
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState
 from notifier.rehearsal.facts import cancel, no_jitter

@@ -13,16 +13,8 @@ from typing import Any
 import pytest
 
 from notifier.domain.event import PolicyMode
-from notifier.domain.fallback import (
-    Decision,
-    DeliveryView,
-    Note,
-    NoticeView,
-    Step,
-    at_intent,
-    expiry_decisions,
-    settle,
-)
+from notifier.domain.fallback import at_intent, expiry_decisions, settle
+from notifier.domain.fallback_view import Decision, DeliveryView, Note, NoticeView, Step
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel
 from notifier.domain.states import DeliveryState as S

@@ -9,17 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from notifier.domain.event import PolicyMode
-from notifier.domain.fallback import (
-    GONE_OUT,
-    Decision,
-    DeliveryView,
-    NoticeView,
-    Step,
-    after,
-    at_intent,
-    expiry_decisions,
-    settle,
-)
+from notifier.domain.fallback import after, at_intent, expiry_decisions, settle
+from notifier.domain.fallback_view import GONE_OUT, Decision, DeliveryView, NoticeView, Step
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState, is_permitted
 
