@@ -45,26 +45,33 @@ _BACKLOG: Final = f"""
              LIMIT {COUNT_CAP}) AS waiting
 """
 
-# An account or an event is only worth a line where a halt of it stands: there are too many.
+# Few kinds of work wait, so that these are put in scopes and not each delivery; accounts and
+# events are many, and are counted where a halt names one. `OFFSET 0` has each notice looked up:
+# joined otherwise, a queue of some size would have all of them read.
 _HELD_BACK: Final = f"""
     WITH clock AS MATERIALIZED (SELECT db_now() AS now),
-        looked_at AS MATERIALIZED (SELECT * FROM ({_WAITING}) AS waiting LIMIT %(cap)s),
-        kinds AS MATERIALIZED (
-            SELECT d.channel, d.provider, n.template_id || '@' || n.template_revision AS template,
-                   CASE WHEN %(narrow)s THEN n.account_id END AS account,
-                   CASE WHEN %(narrow)s THEN n.event_id END AS event,
-                   count(*) FILTER (WHERE d.stop_at > clock.now) AS living,
-                   count(*) FILTER (WHERE d.stop_at <= clock.now) AS dead
-              FROM clock CROSS JOIN looked_at AS d JOIN notice AS n USING (notice_id)
-             GROUP BY 1, 2, 3, 4, 5)
-    SELECT s.scope, sum(k.living)::int AS living, sum(k.dead)::int AS dead,
-           (SELECT count(*) FROM looked_at) AS looked_at
-      FROM kinds AS k CROSS JOIN LATERAL unnest(ARRAY[
-            'all', 'channel:' || k.channel, 'provider:' || k.provider, 'template:' || k.template,
-            'account:' || k.account, 'event:' || k.event]) AS s (scope)
-     WHERE s.scope = ANY (%(scopes)s)
-        OR split_part(s.scope, ':', 1) IN ('all', 'channel', 'provider', 'template')
-     GROUP BY s.scope
+        looked_at AS MATERIALIZED (
+            SELECT d.channel, d.provider, n.template, n.account_id, n.event_id,
+                   d.stop_at <= clock.now AS dead
+              FROM clock CROSS JOIN (SELECT * FROM ({_WAITING}) AS waiting LIMIT %(cap)s) AS d
+             CROSS JOIN LATERAL (
+                SELECT account_id, event_id, template_id || '@' || template_revision AS template
+                  FROM notice WHERE notice_id = d.notice_id OFFSET 0) AS n),
+        kinds AS (
+            SELECT channel, provider, template, dead, count(*) AS n
+              FROM looked_at GROUP BY channel, provider, template, dead),
+        scoped AS (
+            SELECT scope, dead, n FROM kinds CROSS JOIN LATERAL unnest(ARRAY[
+                'all', 'channel:' || channel, 'provider:' || provider, 'template:' || template])
+                AS scope WHERE scope IS NOT NULL
+            UNION ALL
+            SELECT 'account:' || account_id, dead, 1 FROM looked_at
+             WHERE account_id = ANY (%(accounts)s)
+            UNION ALL
+            SELECT 'event:' || event_id, dead, 1 FROM looked_at WHERE event_id = ANY (%(events)s))
+    SELECT scope, coalesce(sum(n) FILTER (WHERE NOT dead), 0)::int AS living,
+           coalesce(sum(n) FILTER (WHERE dead), 0)::int AS dead
+      FROM scoped GROUP BY scope
 """
 
 _PACE: Final = """
@@ -217,12 +224,16 @@ def load_held_back(connection: PooledConnection, scopes: Sequence[str]) -> HeldB
 
     No more than `COUNT_CAP` of what waits is looked at, so that a flood costs no more than that.
     """
-    narrow = any(each.startswith(("account:", "event:")) for each in scopes)
-    values = {"scopes": list(scopes), "narrow": narrow, "cap": COUNT_CAP}
+    named = [each.partition(":") for each in scopes]
+    values = {
+        "accounts": [name for kind, _, name in named if kind == "account"],
+        "events": [name for kind, _, name in named if kind == "event"],
+        "cap": COUNT_CAP,
+    }
     rows = connection.execute(_HELD_BACK, values).fetchall()
-    looked_at = max((row["looked_at"] for row in rows), default=0)
     by_scope = {shown(row["scope"]): Held(row["living"], row["dead"]) for row in rows}
-    return HeldBack(by_scope, looked_at >= COUNT_CAP, COUNT_CAP)
+    all_of_it = by_scope.get("all", Held())
+    return HeldBack(by_scope, all_of_it.living + all_of_it.dead >= COUNT_CAP, COUNT_CAP)
 
 
 def halt_row(row: dict[str, Any]) -> HaltRow:

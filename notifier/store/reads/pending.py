@@ -97,7 +97,8 @@ class HoldingPause:
 
 
 # Held back is what could start before the pause ends; the channels apart, because a provider
-# serves one, and the other's flood shall not hide it.
+# serves one, and the other's flood shall not hide it. `OFFSET 0` has each notice looked up: joined
+# otherwise, a queue of some size would have all of them read.
 _PAUSES: Final = """
     WITH clock AS MATERIALIZED (SELECT db_now() AS now),
         pauses AS MATERIALIZED (
@@ -111,8 +112,9 @@ _PAUSES: Final = """
     SELECT p.provider, p.detail, p.until, count(*)::int AS held,
            EXISTS (SELECT FROM looked_at GROUP BY channel HAVING count(*) >= %(cap)s) AS more
       FROM clock CROSS JOIN pauses AS p JOIN looked_at AS q USING (provider)
-      JOIN notice USING (notice_id)
-     WHERE q.due_at < p.until AND q.stop_at > clock.now AND {where}
+     CROSS JOIN LATERAL (
+        SELECT FROM notice WHERE notice_id = q.notice_id AND {where} OFFSET 0) AS listed
+     WHERE q.due_at < p.until AND q.stop_at > clock.now
      GROUP BY p.provider, p.detail, p.until ORDER BY p.provider
 """
 
@@ -124,7 +126,8 @@ def load_holding_pauses(
 
     No more than `COUNT_CAP` of each channel's queue are looked at, those with the least time first.
     """
-    where = _OPEN if stage is Stage.ALL else _OPEN + _IN_STAGE
+    # What is looked at is queued, so that it waits.
+    where = _OPEN if stage in {Stage.ALL, Stage.WAITING} else _OPEN + _IN_STAGE
     values = {"channels": list(Channel), "cap": COUNT_CAP, "states": _STATES.get(stage)}
     return tuple(
         HoldingPause(**row | {name: shown(row[name]) for name in ("provider", "detail")})
