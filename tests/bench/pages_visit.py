@@ -78,6 +78,7 @@ VISITS: Final = (
     Visit("alert_rules", "/alerts/rules?days=90"),
     Visit("runbooks", "/runbooks"),
     Visit("runbook", "/runbooks/queue_age"),
+    Visit("runbook", "/runbooks/callbacks_refused"),
     Visit("policy", "/policy"),
     Visit("policy_revision", "/policy/revisions/1"),
     Visit("audit", "/audit", Role.AUDITOR),

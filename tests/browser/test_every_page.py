@@ -23,7 +23,8 @@ LOOKS = [("light", 1280), ("dark", 1280), ("light", 375), ("dark", 375)]
 EMPTY = [
     "/", "/pending", "/unknown", "/failures", "/failures?reason=blocked", "/expired", "/incident",
     "/halts", "/system", "/search", "/t/nothing-here", "/alerts",
-    "/alerts?mine=yes", "/alerts/rules", "/runbooks", "/runbooks/queue_age", "/sender-domains",
+    "/alerts?mine=yes", "/alerts/rules", "/runbooks", "/runbooks/queue_age",
+    "/runbooks/callbacks_refused", "/sender-domains",
 ]  # fmt: skip
 ERRORS = ["/no/such/page", "/pending?stage=odd", "/pending?colour=red", "/failures?reason=%3C"]
 
@@ -33,6 +34,9 @@ def fill(database: Database) -> dict[str, UUID]:
     with database.connection() as connection:
         ids = people_seed.seed(connection)
         people_seed.seed_many(connection, 55, FATES[2])
+        connection.execute(
+            "UPDATE delivery SET provider = 'smtp' WHERE channel = 'email' AND provider IS NULL"
+        )
         connection.execute(
             """INSERT INTO halt (halt_id, scope, reason, engaged_by, engaged_at, released_by,
                                  release_reason, released_at)
@@ -62,6 +66,9 @@ def fill(database: Database) -> dict[str, UUID]:
         fill_signals(connection)
         fill_sender_domains(connection)
         ids["alert"], ids["ended_alert"] = fill_alerts(connection)
+        ids["refused"] = people_alerts.open_alert(
+            connection, "callbacks_refused", "postmark", unit="count", threshold=10
+        )
     return ids
 
 
@@ -108,6 +115,7 @@ def fill_signals(connection: PooledConnection) -> None:
         for signal in ("created", "accepted", "delivered", "not_accepted", "unknown"):
             seeding.count(connection, at, signal, 3 + ago % 5, region="GB")
         seeding.count(connection, at, "refused", 2, reason="rate_limited", region="GB")
+        seeding.count(connection, at, "callback_refused", 1 + ago % 9, provider="postmark")
         for cause in ("queue_delay", "unknown", "unconfirmed", "hard_failure", "halt", "other"):
             seeding.count(connection, at, "expired", 1, reason=cause)
 
@@ -117,11 +125,13 @@ def full(ids: dict[str, UUID]) -> list[str]:
     fates = ("delivered", "unknown", "failed", "expired_dead_link", "expired_unsent", "canceled")
     cell = "/failures?reason=rate_limited&channel=email"
     alerts = ["/alerts", f"/alerts/{ids['alert']}", f"/alerts/{ids['ended_alert']}"]
+    refused = [f"/alerts/{ids['refused']}", "/runbooks/callbacks_refused"]
     policy = ["/policy", "/policy/revisions/2"]
     return [
         *EMPTY[:9],
         EMPTY[-1],
         *alerts,
+        *refused,
         "/alerts/rules",
         *policy,
         cell,
