@@ -9,11 +9,12 @@ from uuid import UUID
 
 import uuid_utils
 
+from notifier.domain.written_reasons import LONGEST_REASON, REASON_WANTED, is_reason
 from notifier.store.database import Database
 from notifier.store.ledger import halts
 from notifier.store.ledger.halts import Halt, InFlight, StaleHalts
 
-__all__ = ["Halt", "InFlight", "StaleHalts"]
+__all__ = ["LONGEST_REASON", "Halt", "InFlight", "StaleHalts"]
 
 SCOPE: Final = re.compile(
     r"all|channel:(email|sms)|provider:[a-z0-9-]{1,32}"
@@ -23,7 +24,6 @@ SCOPE: Final = re.compile(
 SCOPE_FORMS: Final = (
     "all, channel:email, channel:sms, provider:NAME, template:ID@REVISION, account:ID or event:ID"
 )
-LONGEST_REASON: Final = 500
 
 
 class HaltRefused(ValueError):
@@ -97,6 +97,5 @@ def check(scope: str, reason: str) -> None:
 
 def check_reason(reason: str) -> None:
     """Raise `HaltRefused` unless it says something, in a line of its own."""
-    if not 0 < len(reason.strip()) <= LONGEST_REASON or not reason.isprintable():
-        message = f"a reason of 1 to {LONGEST_REASON} printable characters is needed"
-        raise HaltRefused(message)
+    if not is_reason(reason):
+        raise HaltRefused(REASON_WANTED)

@@ -15,6 +15,7 @@ from typing import Final
 import psycopg
 
 from notifier.domain.policy import Policy
+from notifier.domain.written_reasons import REASON_WANTED, is_reason
 from notifier.store.database import Database, PooledConnection, StoreUnavailable
 from notifier.store.ledger import policies
 
@@ -24,9 +25,6 @@ RULES_WITHIN_S: Final = 5.0
 the scheduler compares its periods every two seconds with what the shelf says."""
 ASKED_WITHIN_S: Final = 0.5
 """How long a caller waits for a connection to ask on, where there is an earlier answer."""
-
-
-LONGEST_REASON: Final = 500
 
 
 class PolicyRefused(ValueError):
@@ -63,9 +61,8 @@ def _check_differs(connection: PooledConnection, base: int, policy: Policy) -> N
 
 def check_reason(reason: str) -> None:
     """Raise `PolicyRefused` unless it says something, in a line of its own."""
-    if not 0 < len(reason.strip()) <= LONGEST_REASON or not reason.isprintable():
-        message = f"a reason of 1 to {LONGEST_REASON} printable characters is needed"
-        raise PolicyRefused(message)
+    if not is_reason(reason):
+        raise PolicyRefused(REASON_WANTED)
 
 
 class PolicyShelf:

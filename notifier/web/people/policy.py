@@ -19,6 +19,7 @@ from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Outcome, Read
 from notifier.domain.policy import Policy, PolicyInvalid, Problem
 from notifier.domain.policy_drafts import Change, changes, flat, to_toml
+from notifier.domain.written_reasons import LONGEST_REASON
 from notifier.flow import policies as flow
 from notifier.flow.policies import PolicyRefused, StalePolicy
 from notifier.store.reads.policies import (
@@ -173,7 +174,7 @@ def _changes_page(
             changes=found, times=policy_times.times_of(found),
             words_of=policy_words.words_of, following=policy_effects.followings(old, new, life_s),
             tried=policy_effects.tried(old, new, latencies, life_s), fault=fault,
-            reason=request.form.get("reason", ""), longest=flow.LONGEST_REASON,
+            reason=request.form.get("reason", ""), longest=LONGEST_REASON,
             within_s=flow.RULES_WITHIN_S,
         ),
         422 if fault else 200,
@@ -252,7 +253,7 @@ def _nothing_yet(error: NoRevision) -> ResponseReturnValue:
 
 
 def _printable(reason: str) -> str | None:
-    kept = reason.strip()[: flow.LONGEST_REASON]
+    kept = reason.strip()[:LONGEST_REASON]
     return kept if kept and kept.isprintable() else None
 
 
