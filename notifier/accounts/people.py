@@ -10,7 +10,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from notifier.accounts import passwords
+from notifier.accounts import passwords, sessions
 from notifier.accounts.permissions import Role
 
 if TYPE_CHECKING:
@@ -108,11 +108,12 @@ def disable(connection: PooledConnection, name: str) -> None:
 
 
 def set_password(connection: PooledConnection, person_id: UUID, password: str) -> None:
-    """Replace the password. Raises `passwords.PasswordUnfit`."""
+    """Replace the password; every session of the person ends. Raises `passwords.PasswordUnfit`."""
     connection.execute(
         "UPDATE person SET password_hash = %s WHERE person_id = %s",
         [passwords.hash_password(password), person_id],
     )
+    sessions.end_all(connection, person_id)
 
 
 def who_signs_in(connection: PooledConnection, name: str, password: str) -> UUID | None:
@@ -130,5 +131,9 @@ def who_signs_in(connection: PooledConnection, name: str, password: str) -> UUID
         return None
     person_id: UUID = row["person_id"]
     if passwords.is_outdated(stored):
-        set_password(connection, person_id, password)
+        # Of the same password; a new one that came meanwhile stays.
+        connection.execute(
+            "UPDATE person SET password_hash = %s WHERE person_id = %s AND password_hash = %s",
+            [passwords.hash_password(password), person_id, stored],
+        )
     return person_id

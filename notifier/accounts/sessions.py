@@ -1,7 +1,8 @@
 """Sessions on our side: the browser holds a random token, we hold its digest.
 
 A session ends after 30 minutes without a page asked for by the person (polls do not count),
-after 10 hours in any case, when the person signs out, and when the account is disabled.
+after 10 hours in any case, when the person signs out, gets a new password or comes back from the
+issuer with another role, and when the account is disabled.
 """
 
 from __future__ import annotations
@@ -119,4 +120,23 @@ def end(connection: PooledConnection, session_digest: bytes) -> None:
     connection.execute(
         "UPDATE session SET ended_at = db_now() WHERE token_digest = %s AND ended_at IS NULL",
         [session_digest],
+    )
+
+
+def end_all(connection: PooledConnection, person_id: UUID) -> None:
+    """Close every session of a person at once, for whoever has one may hold it wrongly."""
+    connection.execute(
+        "UPDATE session SET ended_at = db_now() WHERE person_id = %s AND ended_at IS NULL",
+        [person_id],
+    )
+
+
+def end_of_other_roles(connection: PooledConnection, person_id: UUID, role: Role) -> None:
+    """Close the sessions in which the issuer said another role of the person than it says now."""
+    connection.execute(
+        """
+        UPDATE session SET ended_at = db_now()
+         WHERE person_id = %s AND role <> %s AND ended_at IS NULL
+        """,
+        [person_id, role],
     )

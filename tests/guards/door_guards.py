@@ -7,6 +7,7 @@ from tests.guards.guard import Guard, Replaced
 SIGN_IN = "notifier/web/people/sign_in.py"
 RATE_LIMITS = "notifier/accounts/rate_limits.py"
 SESSIONS = "notifier/accounts/sessions.py"
+PEOPLE = "notifier/accounts/people.py"
 VISIT = "notifier/web/people/visit.py"
 SIGN_IN_LINKS = "notifier/accounts/sign_in_links.py"
 AT_SIGN_IN = "tests/web/people/test_sign_in.py::"
@@ -107,6 +108,25 @@ DOOR_GUARDS: tuple[Guard, ...] = (
             "            pass\n",
         ),
         f"{AT_SIGN_IN}test_signing_in_ends_the_session_that_the_browser_still_had",
+    ),
+    Guard(
+        "a new password ends the sessions of before",
+        "P10",
+        "whoever had the old password goes on for hours after it was changed",
+        Replaced(PEOPLE, "    sessions.end_all(connection, person_id)\n", ""),
+        f"{AT_SIGN_IN}test_a_new_password_ends_the_persons_other_sessions_and_nobody_elses",
+    ),
+    Guard(
+        "a role that the issuer took back is gone from every session",
+        "P10",
+        "an admin of yesterday stays one in a browser that was left open",
+        Replaced(
+            SIGN_IN,
+            "            sessions.end_of_other_roles(connection, person_id, role)\n",
+            "            pass\n",
+        ),
+        f"{AT_OIDC}"
+        "test_another_role_at_the_next_sign_in_ends_the_sessions_that_hold_the_one_before",
     ),
     Guard(
         "a session ends when it is ended",

@@ -115,6 +115,6 @@ ISSUER_GUARDS: tuple[Guard, ...] = (
             "notifier/accounts/oidc_people.py", 'if row["disabled_at"] is not None:', "if False:"
         ),
         f"{AT_OIDC}"
-        "test_the_role_of_a_sign_in_stays_with_its_session_and_the_next_one_brings_another",
+        "test_a_person_of_the_issuer_who_is_shut_out_is_out_everywhere",
     ),
 )

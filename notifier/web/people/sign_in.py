@@ -107,6 +107,8 @@ def enter(person_id: UUID, where: str, way: Way, role: Role | None = None) -> Re
         earlier = security.session_token()
         if earlier is not None:
             sessions.end(connection, sessions.digest_of(earlier))
+        if role is not None:
+            sessions.end_of_other_roles(connection, person_id, role)
         security.keep_session_token(sessions.begin(connection, person_id, role))
     log.info("signed_in")
     return redirect(where, 303)

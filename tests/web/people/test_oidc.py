@@ -186,15 +186,27 @@ def test_the_issuers_no_is_told_in_plain_words(app: Flask, liar: LyingIssuer) ->
     assert "boo" not in answer.text
 
 
-def test_the_role_of_a_sign_in_stays_with_its_session_and_the_next_one_brings_another(
+def test_another_role_at_the_next_sign_in_ends_the_sessions_that_hold_the_one_before(
+    app: Flask, liar: LyingIssuer, database: Database
+) -> None:
+    lost, first, second = app.test_client(), app.test_client(), app.test_client()
+    liar.token_claims = {"groups": ["admin"]}
+    come_back(lost, liar)
+    assert 'class="role">admin<' in lost.get("/").text
+    liar.token_claims = {"groups": ["support"]}
+    come_back(first, liar)
+    come_back(second, liar)
+    assert lost.get("/").status_code == 303
+    for same in (first, second):
+        assert 'class="role">support<' in same.get("/").text
+
+
+def test_a_person_of_the_issuer_who_is_shut_out_is_out_everywhere(
     app: Flask, liar: LyingIssuer, database: Database
 ) -> None:
     first, second = app.test_client(), app.test_client()
     come_back(first, liar)
-    liar.token_claims = {"groups": ["admin"]}
     come_back(second, liar)
-    assert 'class="role">support<' in first.get("/").text
-    assert 'class="role">admin<' in second.get("/").text
     with database.connection() as connection:
         (person,) = people.everybody(connection)
         assert (person.name, person.source, person.has_password) == ("ada", "oidc", False)

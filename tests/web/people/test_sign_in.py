@@ -336,6 +336,61 @@ def test_a_link_without_a_password_signs_in_and_sets_none(app: Flask, database: 
     assert enter(app.test_client(), "new", "").status_code == 422
 
 
+def test_a_new_password_ends_the_persons_other_sessions_and_nobody_elses(
+    app: Flask, database: Database
+) -> None:
+    thief = signed_in(app, database, Role.ON_CALL, "new")
+    bystander = signed_in(app, database, Role.SUPPORT)
+    with database.connection() as connection:
+        token = sign_in_links.create(connection, people.named(connection, "new").person_id)
+    path = f"/login/link/{token}"
+    owner = app.test_client()
+    form = csrf_token(owner.get(path).text)
+    assert thief.get("/").status_code == 200
+
+    answer = owner.post(path, data={"csrf_token": form, "password": PASSWORD})
+
+    assert (answer.status_code, owner.get("/").status_code) == (303, 200)
+    assert thief.get("/").status_code == 303
+    assert thief.poll("/pending").status_code == 401
+    assert bystander.get("/").status_code == 200
+
+
+def test_whoever_sets_a_password_gets_a_fresh_token(app: Flask, database: Database) -> None:
+    owner = signed_in(app, database, Role.ON_CALL, "new")
+    with owner.client.session_transaction() as cookie:
+        before = cookie["session"]
+    with database.connection() as connection:
+        token = sign_in_links.create(connection, people.named(connection, "new").person_id)
+
+    assert owner.post(f"/login/link/{token}", password=PASSWORD).status_code == 303
+
+    assert owner.get("/").status_code == 200
+    copy = app.test_client()
+    with copy.session_transaction() as cookie:
+        cookie["session"] = before
+    assert copy.get("/").status_code == 303
+
+
+def test_a_hash_that_is_made_anew_at_a_sign_in_ends_no_session(
+    app: Flask, database: Database
+) -> None:
+    account(database)
+    weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+    with database.connection() as connection:
+        connection.execute("UPDATE person SET password_hash = %s", [weak])
+    first, second = app.test_client(), app.test_client()
+    assert enter(first, "ada", PASSWORD).status_code == 303
+    with database.connection() as connection:
+        connection.execute("UPDATE person SET password_hash = %s", [weak])
+    assert enter(second, "ada", PASSWORD).status_code == 303
+    assert (first.get("/").status_code, second.get("/").status_code) == (200, 200)
+    with database.connection() as connection:
+        row = connection.execute("SELECT password_hash FROM person").fetchone()
+    assert row is not None
+    assert not passwords.is_outdated(row["password_hash"])
+
+
 def test_a_short_password_does_not_spend_the_link(app: Flask, database: Database) -> None:
     path = one_time_link(database)
     client = app.test_client()
