@@ -105,6 +105,12 @@ def verify(
     return key_id(matched)
 
 
+def signed_digest(headers: HeaderSource, raw_body: bytes) -> bytes:
+    """SHA-256 of what a verified signature covers: the same for a copy of the message alone."""
+    message_id, timestamp = _header(headers, ID_HEADER), _header(headers, TIMESTAMP_HEADER)
+    return hashlib.sha256(_signed_content(message_id, timestamp, raw_body)).digest()
+
+
 def _header(headers: HeaderSource, name: str) -> str:
     value = headers.get(name)
     if value is None or not value.strip() or not value.isascii():

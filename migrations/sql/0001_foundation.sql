@@ -399,6 +399,14 @@ CREATE TABLE notifier.rate_window (
     PRIMARY KEY (name, window_at)
 ) WITH (fillfactor = 50);
 
+-- A cancel's signature does not cover the address, where its event stands: a message ends the
+-- event that it was first used for, and no other.
+CREATE TABLE notifier.signed_cancel (
+    signed_digest  bytea PRIMARY KEY,
+    event_id       text NOT NULL,
+    seen_at        timestamptz NOT NULL
+);
+
 -- ---------------------------------------------------------------- people
 
 CREATE TABLE notifier.person (

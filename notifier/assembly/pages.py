@@ -42,7 +42,7 @@ def machine_services(parts: Application) -> MachineServices:
         admission_wait_s=partial(rates.admission_wait_s, database, settings.admission_rate_per_s),
         notice_status=look_ups.notice_status,
         transitions=look_ups.transitions,
-        cancel=lambda event_id, why, _: cancel.cancel_event(database, parts.desk, event_id, why),
+        cancel=partial(cancel.cancel_event, parts.desk, database),
         link_ticket=lambda ticket, notice, by: tickets.link(
             database, parts.desk, ticket_id=ticket, notice_id=UUID(notice), by=by
         ),

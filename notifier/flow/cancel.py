@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from notifier.domain.cancels import CANCELS, OVER, STOPPABLE
+from notifier.domain.event import Transport
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState, NoticeState
 from notifier.flow.desk import Desk
 from notifier.store.database import Database
+from notifier.store.ledger import cancels
 from notifier.store.ledger.book import Book, Origin
 from notifier.store.reads.look_up import notice_of_event
 
@@ -35,11 +37,28 @@ def cancel(desk: Desk, notice_id: UUID, why: str) -> Canceled:
     return told(book)
 
 
-def cancel_event(database: Database, desk: Desk, event_id: str, why: str) -> Canceled | None:
-    """End an event's notice; None where there is no such event."""
+class SignedForAnother(Exception):
+    """The signed message, which does not name its event, has canceled another one."""
+
+
+def cancel_event(
+    desk: Desk, database: Database, event_id: str, why: str, transport: Transport, digest: bytes
+) -> Canceled | None:
+    """End an event's notice by a signed message; None where there is no such event.
+
+    The event stands in the address, which no signature covers. So the first event that a message
+    ends is the only one: `digest` is that of what was signed. Raises `SignedForAnother`.
+    """
     with database.connection() as connection:
         notice_id = notice_of_event(connection, event_id)
-    return cancel(desk, notice_id, why) if notice_id else None
+        if notice_id is None:
+            return None
+        if cancels.event_of_message(connection, digest, event_id) != event_id:
+            raise SignedForAnother
+    evidence = {"reason": why, "signing_key": transport.key_id}
+    with desk.open(notice_id) as book:
+        write_cancel(book, why, Origin("service", evidence=evidence))
+    return told(book)
 
 
 def told(book: Book) -> Canceled:

@@ -42,6 +42,7 @@ class Code(StrEnum):
     NOT_FOUND = "not_found"
     METHOD_NOT_ALLOWED = "method_not_allowed"
     EVENT_CONFLICT = "event_conflict"
+    SIGNATURE_REUSED = "signature_reused"
     BODY_TOO_LARGE = "body_too_large"
     MEDIA_TYPE_UNSUPPORTED = "media_type_unsupported"
     VALIDATION_FAILED = "validation_failed"
@@ -65,6 +66,10 @@ CODES: Final[Mapping[Code, tuple[HTTPStatus, str]]] = {
     Code.EVENT_CONFLICT: (
         HTTPStatus.CONFLICT,
         "The event, key or reset request is known with other content.",
+    ),
+    Code.SIGNATURE_REUSED: (
+        HTTPStatus.CONFLICT,
+        "This signed message has canceled another event; sign one for each.",
     ),
     Code.BODY_TOO_LARGE: (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The body is too large."),
     Code.MEDIA_TYPE_UNSUPPORTED: (

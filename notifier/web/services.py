@@ -180,7 +180,11 @@ class MachineServices:
     admission_wait_s: Callable[[], float | None]
     notice_status: Callable[[str], NoticeStatus | None]
     transitions: Callable[[str, int, int], TransitionPage | None]
-    cancel: Callable[[str, CancelReason, Transport], Canceled | None]
+    cancel: Callable[[str, CancelReason, Transport, bytes], Canceled | None]
+    """`(event_id, why, transport, digest of what was signed)`; None when there is no such event.
+
+    Raises `SignedForAnother`.
+    """
     link_ticket: Callable[[str, str, str], bool]
     """`(ticket_id, notification_id, token name)`; False when there is no such notice."""
     ticket_notices: Callable[[str], Sequence[LinkedNotice]]

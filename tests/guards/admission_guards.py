@@ -54,6 +54,17 @@ ADMISSION_GUARDS: tuple[Guard, ...] = (
         f"{ONCE}test_p1_a_repeat_after_years_is_answered_as_it_was_and_makes_nothing",
     ),
     Guard(
+        "a signed cancel ends the one event that it was for",
+        "P1",
+        "whoever saw one cancel stops the notices of others with it",
+        Replaced(
+            "notifier/flow/cancel.py",
+            "if cancels.event_of_message(connection, digest, event_id) != event_id:",
+            "if cancels.event_of_message(connection, digest, event_id) is None:",
+        ),
+        "tests/db/ledger/test_cancel.py::test_a_signed_message_ends_one_event_and_no_other",
+    ),
+    Guard(
         "a conflict stands on the trail of who was first",
         "P8",
         "somebody tried to have another message sent under a known id, and nobody can see it",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from peers.events import build_event
+from peers.events import EVENTS_PATH, body_of, build_event, signed_headers
 from tests.running import RunningApp, Surroundings
 
 
@@ -62,3 +62,29 @@ def test_a_cancel_between_two_attempts_forbids_the_next(
 
 def test_a_cancel_of_an_unknown_event_is_not_found(app: RunningApp) -> None:
     assert app.cancel("evt-nobody-knows", "used").status == 404
+
+
+def test_a_cancel_that_somebody_saw_stops_no_other_notice(
+    app: RunningApp, around: Surroundings
+) -> None:
+    mine, other = build_event(fate="link:unavailable"), build_event(fate="link:hold")
+    app.admit(mine)
+    app.admit(other)
+    (held,) = around.auth.wait_for(phase="held", event_id=other["event_id"])
+    body = body_of({"reason": "used"})
+    seen = {
+        name.replace("-", "_"): value
+        for name, value in signed_headers(around.secrets.ingest, body).items()
+    }
+
+    with app.poster() as poster:
+        ended, replayed = (
+            poster.post_bytes(f"{EVENTS_PATH}/{event['event_id']}/cancel", body, **seen)
+            for event in (mine, other)
+        )
+    around.auth.release(int(str(held["id"])))
+
+    assert ended.status == 200
+    assert (replayed.status, replayed.json()["code"]) == (409, "signature_reused")
+    app.settled(other["event_id"])
+    assert len(around.mails(other)) == 1

@@ -82,6 +82,7 @@ DELETE FROM receipt WHERE receipt_id = ANY (ARRAY(SELECT receipt_id FROM old))
 """
 
 SHORT_LIVED: Final = (
+    "DELETE FROM signed_cancel WHERE seen_at < (SELECT db_now()) - interval '1 day'",
     "DELETE FROM rate_window WHERE window_at < (SELECT db_now()) - interval '1 day'",
     "DELETE FROM search_token WHERE expires_at < (SELECT db_now())",
     "DELETE FROM sign_in_link WHERE expires_at < (SELECT db_now()) - interval '1 day'",

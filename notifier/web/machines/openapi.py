@@ -115,7 +115,11 @@ def _event_paths() -> Part:
                 "cancelEvent",
                 "End a reset request; the first reason stays",
                 _answers(
-                    {HTTPStatus.OK: "Cancellation"}, *_SIGNED, Code.NOT_FOUND, Code.UNAVAILABLE
+                    {HTTPStatus.OK: "Cancellation"},
+                    *_SIGNED,
+                    Code.NOT_FOUND,
+                    Code.SIGNATURE_REUSED,
+                    Code.UNAVAILABLE,
                 ),
                 body="CancelRequest",
                 parameters=[event_id],

@@ -177,7 +177,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Transitions": closed(
         {"transitions": listed({"type": "object"}), "next": or_null(COUNT)},
     ),
-    "CancelRequest": closed({"reason": words(CancelReason)}),
+    "CancelRequest": closed({"reason": words(CancelReason), "event_id": ID}, optional=["event_id"]),
     "Cancellation": closed(
         {
             "state": words(NoticeState),

@@ -9,7 +9,7 @@ from notifier.domain.event import Admitted
 from notifier.domain.outcome import Accepted, NotAccepted, Refused, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
-from notifier.flow.cancel import Canceled, cancel
+from notifier.flow.cancel import Canceled, SignedForAnother, cancel, cancel_event
 from notifier.store.ledger.held_rows import NoSuchNotice
 from tests.database import Clock
 from tests.db.conftest import MakeRig
@@ -125,3 +125,38 @@ def test_a_later_request_supersedes_the_open_ones_and_an_older_one_that_comes_la
     assert rig.state(elsewhere) == "queued"
     assert isinstance(answer, Admitted)
     assert (answer.status, answer.stop_at) == ("canceled", None)
+
+
+SIGNED = b"\x01" * 32
+
+
+def end(rig: Rig, event_id: str, digest: bytes = SIGNED, why: str = "used") -> Canceled | None:
+    return cancel_event(rig.desk, rig.database, event_id, why, TRANSPORT, digest)
+
+
+def test_a_signed_message_ends_one_event_and_no_other(rig: Rig) -> None:
+    mine, other = rig.admit(), rig.admit()
+    events = [rig.notice(each)["event_id"] for each in (mine, other)]
+
+    first = end(rig, events[0])
+    with pytest.raises(SignedForAnother):
+        end(rig, events[1])
+
+    assert end(rig, events[0]) == first
+    assert rig.state(other) == "queued"
+    assert end(rig, events[1], b"\x02" * 32) == first
+
+
+def test_a_message_for_an_event_that_is_not_there_yet_is_still_good_for_it(rig: Rig) -> None:
+    assert end(rig, "not-there-yet") is None
+    notice_id = rig.admit()
+    assert end(rig, rig.notice(notice_id)["event_id"]) is not None
+
+
+def test_the_trail_names_the_key_that_signed_a_cancel(rig: Rig) -> None:
+    notice_id = rig.admit()
+    end(rig, rig.notice(notice_id)["event_id"])
+    told = [row for row in rig.trail(notice_id) if row["reason"] == "cancel_recorded"]
+    assert [row["evidence"] for row in told] == [
+        {"reason": "used", "signing_key": TRANSPORT.key_id}
+    ]

@@ -66,5 +66,11 @@ def test_what_lives_for_minutes_is_removed(rig: Rig, clock: Clock) -> None:
             " created_at, expires_at) VALUES ('a', 'b', 'email', ARRAY['c'::bytea], 'm',"
             " db_now() - interval '1 hour', db_now() - interval '45 minutes')"
         )
-    assert run(rig) == 2
+        connection.execute(
+            "INSERT INTO signed_cancel (signed_digest, event_id, seen_at)"
+            " VALUES ('a', 'evt-1', db_now() - interval '2 days'),"
+            " ('b', 'evt-1', db_now() - interval '11 minutes')"
+        )
+    assert run(rig) == 3
     assert run(rig) == 0
+    assert rig.count("signed_cancel") == 1

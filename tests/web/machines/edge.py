@@ -19,7 +19,7 @@ from werkzeug.test import TestResponse
 from notifier.domain.event import AdmissionResult, Admitted, ResetEvent, Transport
 from notifier.domain.event_document import EventRules
 from notifier.domain.states import Channel, DeliveryState, NoticeState
-from notifier.flow.cancel import Canceled
+from notifier.flow.cancel import Canceled, SignedForAnother
 from notifier.logs import configure_logs
 from notifier.metrics import Metrics
 from notifier.signatures import parse_secret
@@ -81,6 +81,7 @@ class Backstage:
 
     admitted: list[tuple[ResetEvent, Transport]] = field(default_factory=list)
     canceled: list[tuple[str, CancelReason]] = field(default_factory=list)
+    ended: dict[bytes, str] = field(default_factory=dict)
     looked_up: list[str] = field(default_factory=list)
     linked: list[tuple[str, str, str]] = field(default_factory=list)
     parts: list[PartReport] = field(default_factory=lambda: [PartReport("database", True, "")])
@@ -110,8 +111,12 @@ class Backstage:
         following = int(str(rows[-1]["sequence"])) if rows and rows[-1]["sequence"] != 9 else None
         return TransitionPage(rows, following) if event_id.startswith("evt-") else None
 
-    def cancel(self, event_id: str, reason: CancelReason, _transport: Transport) -> Canceled | None:
+    def cancel(
+        self, event_id: str, reason: CancelReason, _transport: Transport, digest: bytes
+    ) -> Canceled | None:
         self._trouble()
+        if self.ended.setdefault(digest, event_id) != event_id:
+            raise SignedForAnother
         self.canceled.append((event_id, reason))
         known = event_id.startswith("evt-")
         return Canceled(NoticeState.CANCELED, [Channel.EMAIL], []) if known else None

@@ -130,6 +130,25 @@ def test_a_cancel_has_one_field_and_three_reasons(edge: Edge) -> None:
     problem(edge.post({"reason": "used"}, "/v1/reset-events/none/cancel"), 404, "not_found")
 
 
+def test_a_cancel_may_name_its_event_under_the_signature(edge: Edge) -> None:
+    assert edge.post({"reason": "used", "event_id": "evt-1"}, CANCEL).status_code == 200
+    body = problem(
+        edge.post({"reason": "used", "event_id": "evt-2"}, CANCEL), 422, "validation_failed"
+    )
+    assert body["errors"] == [{"pointer": "/event_id", "code": "not_the_event_of_the_path"}]
+    assert len(edge.behind.canceled) == 1
+
+
+def test_a_signed_cancel_is_good_for_one_event_and_any_number_of_repeats(edge: Edge) -> None:
+    signed_at = datetime.now(UTC)
+    another = CANCEL.replace("evt-1", "evt-2")
+    for _ in range(2):
+        assert edge.post({"reason": "used"}, CANCEL, at=signed_at).status_code == 200
+    problem(edge.post({"reason": "used"}, another, at=signed_at), 409, "signature_reused")
+    later = signed_at + timedelta(seconds=1)
+    assert edge.post({"reason": "used"}, another, at=later).status_code == 200
+
+
 def test_a_store_in_trouble_is_worth_a_new_try(edge: Edge) -> None:
     edge.behind.fault = psycopg.OperationalError("canary")
     for answer in (
