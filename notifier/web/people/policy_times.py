@@ -26,8 +26,8 @@ TIMES: Final[Mapping[str, str]] = {
         "Holds for events that are admitted from then on. What was decided of earlier ones stays."
     ),
     "alert": (
-        "Holds at once, for everything: the next look judges by it, alerts that stand included, "
-        "and so do the pages."
+        "Holds at once, for everything: the next look judges by it, and so do the pages. An alert "
+        "that stands is judged by it too, with the life of a token that it opened with."
     ),
     "retention": "Holds at once, for all that is kept: the next sweep erases by it.",
 }
