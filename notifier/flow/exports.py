@@ -110,9 +110,16 @@ class Exporter:
         return self._work(connection, export, AT_ONCE_S, AT_ONCE_ROWS)
 
     def read(self, export_id: UUID) -> Iterator[bytes]:
-        """The file, a part at a time, on a connection that is held as long as it is read."""
-        with self.database.connection() as connection:
-            yield from exports.bodies(connection, export_id)
+        """The file, a part at a time; no connection is held while its reader takes one.
+
+        Raises `PartMissing` where it was erased meanwhile, so that what came is not taken for all.
+        """
+        place, is_last = 0, False
+        while not is_last:
+            with self.database.connection() as connection:
+                body, is_last = exports.part(connection, export_id, place)
+            yield body
+            place += 1
 
     def run_due(self, connection: PooledConnection) -> int:
         """One slice of the oldest export that waits, and what is over its time; how much."""

@@ -213,4 +213,16 @@ FLOW_GUARDS: tuple[Guard, ...] = (
         Replaced("notifier/providers/smtp.py", "        if self._used:\n", "        if False:\n"),
         "tests/providers/test_smtp_outcomes.py::test_a_line_carries_one_message_only",
     ),
+    Guard(
+        "a download gives its connection back before each part is sent",
+        "P2",
+        "sixteen people who read a file slowly stop admission",
+        Replaced(
+            "notifier/flow/exports.py",
+            "            yield body\n",
+            "                yield body\n",
+        ),
+        "tests/web/people/test_downloads.py::"
+        "test_p2_a_reader_holds_no_connection_between_two_parts",
+    ),
 )

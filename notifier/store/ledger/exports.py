@@ -7,7 +7,7 @@ crash goes on where the last part ended.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -94,7 +94,15 @@ WITH over AS (
 DELETE FROM export_part USING over WHERE export_part.export_id = over.export_id
 """
 
-PARTS: Final = "SELECT body FROM export_part WHERE export_id = %(export_id)s AND place = %(place)s"
+PART: Final = """
+SELECT part.body, part.place + 1 = export.parts AS is_last
+  FROM export_part AS part JOIN export USING (export_id)
+ WHERE part.export_id = %(export_id)s AND part.place = %(place)s
+"""
+
+
+class PartMissing(Exception):
+    """The export has no such part: it was erased, or never grew so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +175,11 @@ def let_go(connection: psycopg.Connection[Row], export: Export) -> None:
 def finish(connection: psycopg.Connection[Row], export: Export) -> None:
     """Close it with the digest over all its parts."""
     digest = hashlib.sha256()
-    for body in bodies(connection, export.export_id):
+    place, is_last = 0, False
+    while not is_last:
+        body, is_last = part(connection, export.export_id, place)
         digest.update(body)
+        place += 1
     values = {"export_id": export.export_id, "digest": digest.digest(), "kept_h": KEPT_H}
     connection.execute(FINISH, values)
 
@@ -193,9 +204,12 @@ def erase(connection: psycopg.Connection[Row]) -> int:
     return connection.execute(ERASE).rowcount
 
 
-def bodies(connection: psycopg.Connection[Row], export_id: UUID) -> Iterator[bytes]:
-    """The parts in order, one in memory at a time."""
-    place = 0
-    while row := connection.execute(PARTS, {"export_id": export_id, "place": place}).fetchone():
-        yield bytes(row["body"])
-        place += 1
+def part(connection: psycopg.Connection[Row], export_id: UUID, place: int) -> tuple[bytes, bool]:
+    """The part with this number, counted from nought, and whether it is the last.
+
+    Raises `PartMissing`.
+    """
+    row = connection.execute(PART, {"export_id": export_id, "place": place}).fetchone()
+    if row is None:
+        raise PartMissing
+    return bytes(row["body"]), row["is_last"]

@@ -18,6 +18,7 @@ from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
 from notifier.store.database import StoreUnavailable
 from notifier.web import security
+from notifier.web.people.downloads import RETRY_AFTER_S, TooManyAtOnce
 from notifier.web.people.visit import (
     CrossSite,
     Form,
@@ -96,6 +97,15 @@ _TOO_LARGE: Final = Fault(
 )  # fmt: skip
 
 
+_AT_ONCE: Final = Fault(
+    429, "rate_limited", "Too many downloads at once",
+    "As many files are on their way, to you or to everybody together, as may be at one time. "
+    "The export itself is kept.",
+    "Let one of them end, or break it off, then try again.",
+    wait_s=RETRY_AFTER_S,
+)  # fmt: skip
+
+
 _BY_STATUS: Final = {404: _NOT_FOUND, 405: _METHOD, 413: _TOO_LARGE}
 
 
@@ -145,6 +155,8 @@ def fault_of(error: Exception) -> Fault:
             fault = _unfit(error)
         case TooMany():
             fault = _too_many(error)
+        case TooManyAtOnce():
+            fault = _AT_ONCE
         case StoreUnavailable() | psycopg.OperationalError():
             log.warning("page_unavailable", endpoint=request.endpoint, **fault_fields(error))
             fault = _UNAVAILABLE

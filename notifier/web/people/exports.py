@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
@@ -127,14 +128,17 @@ def export_manifest(export_id: UUID) -> ResponseReturnValue:
 @needs(Permission.EXPORT)
 def export_file(export_id: UUID) -> ResponseReturnValue:
     """The file itself."""
-    row = _read(export_id, "download")
-    if row.state != "ready" or row.digest is None:
-        raise NotFound
-    response = _attached(_exporter().read(export_id), TYPES[Form(row.format)], file_name(row))
-    response.content_length = row.bytes
-    digest = b64encode(bytes.fromhex(row.digest)).decode()
-    response.headers["Repr-Digest"] = f"sha-256=:{digest}:"
-    return response
+    with ExitStack() as place:
+        place.enter_context(services().downloads.one_more(visitor().name))
+        row = _read(export_id, "download")
+        if row.state != "ready" or row.digest is None:
+            raise NotFound
+        response = _attached(_exporter().read(export_id), TYPES[Form(row.format)], file_name(row))
+        response.content_length = row.bytes
+        digest = b64encode(bytes.fromhex(row.digest)).decode()
+        response.headers["Repr-Digest"] = f"sha-256=:{digest}:"
+        response.call_on_close(place.pop_all().close)
+        return response
 
 
 def manifest(row: ExportRow) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from notifier.flow.exports import Exporter
 from notifier.flow.operator_acts import OperatorActs
 from notifier.store.database import Database
 from notifier.store.reads.counted_hours import CountedHours
+from notifier.web.people.downloads import Downloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class PeopleServices:
     the way (password, link, oidc), what came of it (done, refused), and whether a local account
     was used although there is an issuer.
 
-    `hours`: what was counted, kept in memory for this process's `database`.
+    `hours`: what was counted, kept in memory for this process's `database`. `downloads`: the
+    files that this process is sending.
 
     `public_url` has no slash at its end. `secure` says whether people reach us over https.
     """
@@ -45,6 +47,7 @@ class PeopleServices:
     local_accounts: bool = True
     count_sign_in: Callable[[str, str, bool], None] = lambda *_: None
     hours: CountedHours = field(default_factory=CountedHours)
+    downloads: Downloads = field(default_factory=Downloads)
 
     @property
     def ways(self) -> Ways:
