@@ -12,6 +12,7 @@ from flask import Blueprint, Response, request, url_for
 
 from notifier.accounts.permissions import Permission
 from notifier.web import security
+from notifier.web.documents import FORM_LIMIT
 from notifier.web.people import (
     errors,
     phrases,
@@ -60,6 +61,27 @@ _ENDS: Final = re.compile(r"</(?:td|th|tr|li|dt|dd)>")
 
 FOR_EVER: Final = "public, max-age=31536000, immutable"
 
+_PAGES: Final = (
+    add_sign_in,
+    add_oidc,
+    add_overview,
+    add_search,
+    add_lists,
+    add_failures,
+    add_notice,
+    add_incident,
+    add_halts,
+    add_acts,
+    add_audit,
+    add_exports,
+    add_policy,
+    add_alerts,
+    add_alert_acts,
+    add_preferences,
+    add_runbooks,
+    add_sender_domains,
+)
+
 
 def people_blueprint(services: PeopleServices) -> Blueprint:
     """Every page, ready to be registered at the root. One call per app."""
@@ -73,6 +95,7 @@ def people_blueprint(services: PeopleServices) -> Blueprint:
 
     def prepare(state: BlueprintSetupState) -> None:
         state.app.extensions[visit.EXTENSION] = services
+        state.app.config["MAX_CONTENT_LENGTH"] = FORM_LIMIT
         state.app.url_map.converters.setdefault("id", IdConverter)
         state.app.jinja_env.trim_blocks = True
         state.app.jinja_env.lstrip_blocks = True
@@ -83,26 +106,7 @@ def people_blueprint(services: PeopleServices) -> Blueprint:
     blueprint.after_request(_protect)
     blueprint.app_context_processor(_context)
     blueprint.register_error_handler(Exception, errors.answer_error)
-    for add in (
-        add_sign_in,
-        add_oidc,
-        add_overview,
-        add_search,
-        add_lists,
-        add_failures,
-        add_notice,
-        add_incident,
-        add_halts,
-        add_acts,
-        add_audit,
-        add_exports,
-        add_policy,
-        add_alerts,
-        add_alert_acts,
-        add_preferences,
-        add_runbooks,
-        add_sender_domains,
-    ):
+    for add in _PAGES:
         add(blueprint)
     return blueprint
 
