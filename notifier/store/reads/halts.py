@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from notifier.domain.heartbeat import LOST_AFTER
 from notifier.domain.states import Channel
 from notifier.store.ledger.halts import IN_FLIGHT, InFlight, in_flight, version_of
 from notifier.store.reads.outside_text import shown
@@ -77,7 +78,7 @@ _HELD_BACK: Final = f"""
 _PACE: Final = """
     SELECT count(*) AS processes, coalesce(sum(workers), 0)::integer AS workers
       FROM process
-     WHERE stopped_at IS NULL AND workers > 0 AND seen_at > (SELECT db_now()) - interval '1 min'
+     WHERE stopped_at IS NULL AND workers > 0 AND seen_at > (SELECT db_now()) - %(lost)s
 """
 
 
@@ -213,7 +214,7 @@ def one_halt(connection: PooledConnection, halt_id: UUID) -> HaltRow | None:
 def load_backlog(connection: PooledConnection, scope: str) -> Backlog:
     """What a release of this scope would let go, and how much of it at once."""
     waiting = connection.execute(_BACKLOG, {"scope": scope}).fetchone()
-    pace = connection.execute(_PACE).fetchone()
+    pace = connection.execute(_PACE, {"lost": LOST_AFTER}).fetchone()
     assert waiting is not None  # noqa: S101 - an aggregate has one row
     assert pace is not None  # noqa: S101 - an aggregate has one row
     return Backlog(**waiting, **pace)

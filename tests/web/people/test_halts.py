@@ -140,7 +140,8 @@ def test_p10_the_release_shows_what_would_go_what_is_dead_and_how_fast(
             people_seed.seed(connection, [script])
         connection.execute(
             """INSERT INTO process (owner, host, pid, workers, version, started_at, seen_at)
-               VALUES ('a', 'a', 1, 16, '0', db_now(), db_now())"""
+               VALUES ('a', 'a', 1, 16, '0', db_now(), db_now()),
+                      ('b', 'b', 2, 64, '0', db_now(), db_now() - interval '16 s')"""
         )
     page = admin.get(release_path(database)).text
     shown = {
