@@ -127,7 +127,12 @@ def _keys_told(keys: Mapping[str, bytes]) -> Iterator[str]:
 def _in_utc(
     _context: click.Context, _option: click.Parameter, given: datetime | None
 ) -> datetime | None:
-    return given and (given if given.tzinfo else given.replace(tzinfo=UTC))
+    if given is None:
+        return None
+    try:
+        return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+    except OverflowError:
+        raise click.BadParameter("lies outside the calendar of UTC") from None
 
 
 def _expectations(

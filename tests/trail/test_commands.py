@@ -117,12 +117,17 @@ def test_an_export_of_one_notice_and_of_a_day(rig: Rig) -> None:
     one = run(rig, "export", "--notice", str(first))
     day = run(rig, "export", "--since", "2000-01-01", "--until", "2000-01-02T00:00:00+0200")
     both = run(rig, "export", "--notice", str(first), "--since", "2000-01-01")
+    before_all_days = run(rig, "export", "--since", "0001-01-01T00:00:00+1400")
 
     assert in_export(one.stdout_bytes)[0].rows == 6
     assert (str(first) in one.stdout, str(second) in one.stdout) == (True, False)
     assert (day.exit_code, in_export(day.stdout_bytes)[0].rows) == (0, 0)
     assert '"until":"2000-01-01T22:00:00.000000Z"' in day.stdout
     assert both.exit_code == 2
+    assert (before_all_days.exit_code, "outside the calendar" in before_all_days.output) == (
+        2,
+        True,
+    )
 
 
 def test_the_age_of_the_last_checkpoint_is_a_metric_and_stands_on_the_system_page(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Final
 
 from flask import request
@@ -25,13 +26,14 @@ _MOST_IGNORED: Final = 10
 WORD: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 """A name from one of our vocabularies, whichever."""
 
-MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?")
+MOMENT: Final = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?", re.ASCII)
+"""A time in UTC; the ends of the calendar are out of it, where adding an hour leaves it."""
 REGION: Final = re.compile(r"[A-Z]{2}")
 TEMPLATE: Final = re.compile(r"[A-Za-z0-9._-]{1,64}@[A-Za-z0-9._-]{1,64}")
 
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:-]{0,63}")
-DAY: Final = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")
-"""A day in UTC; whether the month has it is for the view to find out."""
+DAY: Final = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+"""A day in UTC; `days` finds out whether the month has it."""
 
 NUMBER: Final = re.compile(r"[1-9]\d{0,8}", re.ASCII)
 
@@ -41,9 +43,9 @@ _WANTS: Final = {
     ID: "is an id of letters, digits and . _ : -",
     WORD: "is a word of small letters",
     NAME: "is a name of letters, digits and . _ @ : -",
-    DAY: "is a day such as 2026-01-31",
+    DAY: "is a day of the years 2000 to 2099, such as 2026-01-31",
     NUMBER: "is a whole number above nought",
-    MOMENT: "is a time in UTC, such as 2026-01-31T09:30Z",
+    MOMENT: "is a time in UTC of the years 2000 to 2099, such as 2026-01-31T09:30Z",
     REGION: "is a country in two capitals, such as GB",
     TEMPLATE: "is a template with its revision, such as password-reset@1",
 }
@@ -98,6 +100,24 @@ def checked(filters: Mapping[str, Filter], given: Mapping[str, str]) -> dict[str
     """The filters that differ from their defaults. Raises `Unfit`."""
     values = {name: _value(name, permitted, given) for name, permitted in filters.items()}
     return {name: value for name, value in values.items() if value != _default(filters[name])}
+
+
+def days(chosen: Mapping[str, str]) -> tuple[date | None, date | None]:
+    """The days `since` and `until` of filters that are `DAY`, both inclusive.
+
+    Raises `Unfit` for a day that no month has, and for an end before its beginning.
+    """
+    since, until = _day("since", chosen), _day("until", chosen)
+    if since and until and until < since:
+        raise Unfit("since", "is no later day than the one that ends it")
+    return since, until
+
+
+def _day(name: str, chosen: Mapping[str, str]) -> date | None:
+    try:
+        return date.fromisoformat(chosen[name]) if name in chosen else None
+    except ValueError:
+        raise Unfit(name, "is a day of the calendar, such as 2026-01-31") from None
 
 
 def _default(permitted: Filter) -> str:

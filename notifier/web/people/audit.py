@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import re
 from collections.abc import Mapping
-from datetime import date
 from typing import TYPE_CHECKING, Final
 
 from flask import Blueprint
@@ -16,8 +15,7 @@ from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Read
 from notifier.store.reads.audit import AuditRow, AuditWanted, load_audit
 from notifier.store.reads.trail_checkpoints import newest
-from notifier.web.people.asked import DAY, ID, NAME, WORD, asked
-from notifier.web.people.errors import Unfit
+from notifier.web.people.asked import DAY, ID, NAME, WORD, asked, days
 from notifier.web.people.lists import Dated, List, answer_list
 from notifier.web.people.rows import Cell
 from notifier.web.people.visit import needs, services, write_down
@@ -45,20 +43,11 @@ _DIGEST: Final = re.compile(r"[0-9a-f]{16}")
 
 
 def wanted_of(chosen: Mapping[str, str]) -> AuditWanted:
-    """The filter of an address. Raises `Unfit` for a day that no month has."""
+    """The filter of an address. Raises `Unfit` for days that are none, or in no order."""
     return AuditWanted(
-        chosen.get("person"), chosen.get("action"), chosen.get("kind"),
-        _day("since", chosen), _day("until", chosen), chosen.get("notice"),
+        chosen.get("person"), chosen.get("action"), chosen.get("kind"), *days(chosen),
+        chosen.get("notice"),
     )  # fmt: skip
-
-
-def _day(name: str, chosen: Mapping[str, str]) -> date | None:
-    if name not in chosen:
-        return None
-    try:
-        return date.fromisoformat(chosen[name])
-    except ValueError:
-        raise Unfit(name, "is a day of the calendar, such as 2026-01-31") from None
 
 
 def object_of(row: AuditRow) -> str | None:

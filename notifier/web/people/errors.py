@@ -18,7 +18,7 @@ from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
 from notifier.store.database import StoreUnavailable
 from notifier.web import security
-from notifier.web.people.downloads import RETRY_AFTER_S, TooManyAtOnce
+from notifier.web.people import downloads
 from notifier.web.people.visit import (
     CrossSite,
     Form,
@@ -102,7 +102,7 @@ _AT_ONCE: Final = Fault(
     "As many files are on their way, to you or to everybody together, as may be at one time. "
     "The export itself is kept.",
     "Let one of them end, or break it off, then try again.",
-    wait_s=RETRY_AFTER_S,
+    wait_s=downloads.RETRY_AFTER_S,
 )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def fault_of(error: Exception) -> Fault:
             fault = _unfit(error)
         case TooMany():
             fault = _too_many(error)
-        case TooManyAtOnce():
+        case downloads.TooManyAtOnce():
             fault = _AT_ONCE
         case StoreUnavailable() | psycopg.OperationalError():
             log.warning("page_unavailable", endpoint=request.endpoint, **fault_fields(error))

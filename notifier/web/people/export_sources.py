@@ -24,7 +24,8 @@ from notifier.store.reads.pending import Stage, load_pending
 from notifier.store.reads.sender_domains import load_senders
 from notifier.store.reads.unknown import load_unknown
 from notifier.web.people import audit, failures, halts, lists, sender_domains
-from notifier.web.people.asked import ID, Filter
+from notifier.web.people.asked import ID, Filter, checked
+from notifier.web.people.errors import Unfit
 
 if TYPE_CHECKING:
     from notifier.flow.exports import Export
@@ -35,7 +36,10 @@ Load = Callable[["PooledConnection", Walk, "Export"], Page[Any]]
 
 @dataclass(frozen=True, slots=True)
 class ListSource:
-    """A list with pages. `title` is how people call it; `filters` are those of its address."""
+    """A list with pages. `title` is how people call it; `filters` are those of its address.
+
+    `judge` raises `Unfit` for filters that are fine each by itself and come to no list.
+    """
 
     title: str
     needs: Permission
@@ -44,6 +48,13 @@ class ListSource:
     filters: Mapping[str, Filter]
     load: Load
     cells: Callable[[Any, Any], Row]
+    judge: Callable[[Mapping[str, str]], object] = lambda _: None
+
+    def chosen(self, given: Mapping[str, str]) -> dict[str, str]:
+        """The filters that an address or a form names, judged whole. Raises `Unfit`."""
+        chosen = checked(self.filters, given)
+        self.judge(chosen)
+        return chosen
 
     def batch(
         self, connection: PooledConnection, export: Export, place: Any, size: int
@@ -99,6 +110,11 @@ def _look_up(key: Key) -> Load:
     return load
 
 
+def _has_id(chosen: Mapping[str, str]) -> None:
+    if "id" not in chosen:
+        raise Unfit("id", "is the id that was looked up")
+
+
 def _of(which: lists.List, title: str, load: Load, **more: Any) -> ListSource:
     given: dict[str, Any] = {
         "needs": Permission.VIEW_LISTS,
@@ -117,7 +133,7 @@ SOURCES: Final[Mapping[str, ListSource]] = {
     "failures": _of(failures.LISTED, "Channel failures", _failures, filters=failures.FILTERS),
     "audit": _of(
         audit.AUDIT, "Audit of looks and acts", _audit,
-        filters=audit.FILTERS, needs=Permission.VIEW_AUDIT,
+        filters=audit.FILTERS, needs=Permission.VIEW_AUDIT, judge=audit.wanted_of,
     ),
     "halts": ListSource(
         "Halts", Permission.VIEW_HALTS, halts.COLUMNS, (), {}, _halts,
@@ -130,7 +146,7 @@ SOURCES: Final[Mapping[str, ListSource]] = {
         key.value: ListSource(
             f"Notices found by {key.replace('_', ' ')}", Permission.LOOK_UP,
             lists.NOTICE_COLUMNS, ("email_mask", "sms_mask"), {"id": ID}, _look_up(key),
-            lists.notice_cells,
+            lists.notice_cells, _has_id,
         )
         for key in (Key.TICKET, Key.EVENT, Key.RESET_REQUEST, Key.ACCOUNT)
     },

@@ -6,7 +6,6 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -21,7 +20,7 @@ from notifier.domain import remarks, tables
 from notifier.domain.remarks import RemarkUnfit, check_remark
 from notifier.flow.exports import FORMATS, TRAIL, Exporter, Order
 from notifier.store.reads.exports import ExportRow, load_exports, one_export
-from notifier.web.people.asked import DAY, SHORT, asked, checked
+from notifier.web.people.asked import DAY, SHORT, asked, checked, days
 from notifier.web.people.errors import Unfit
 from notifier.web.people.export_sources import SOURCES, ListSource
 from notifier.web.people.lists import Dated, List, answer_list
@@ -73,7 +72,7 @@ def exports() -> ResponseReturnValue:
 def export_form(what: str) -> ResponseReturnValue:
     """What would be taken out, and in which format."""
     source = _source(what)
-    chosen = checked(source.filters, request.args)
+    chosen = source.chosen(request.args)
     return _form(what, source, chosen)
 
 
@@ -81,7 +80,7 @@ def export_form(what: str) -> ResponseReturnValue:
 def order_export(what: str) -> ResponseReturnValue:
     """Take a list out: at once where it is small, by and by where it is not."""
     source = _source(what)
-    chosen = checked(source.filters, request.form)
+    chosen = source.chosen(request.form)
     form = _format(request.form.get("format", ""))
     try:
         reason = check_remark(request.form["reason"]) if request.form.get("reason") else None
@@ -94,14 +93,13 @@ def order_export(what: str) -> ResponseReturnValue:
 def order_trail() -> ResponseReturnValue:
     """Take the trail out: of one notice, or of those with a step in a span of days."""
     notice = request.form.get("notice", "").strip()
-    days = checked({"since": DAY, "until": DAY}, request.form)
+    span = checked({"since": DAY, "until": DAY}, request.form)
     if notice:
         return _ordered(TRAIL, {"notice": str(_uuid(notice))}, f"notice {notice}", "ndjson", None)
-    for name, text in days.items():
-        _calendar(name, text)
-    if not days:
+    days(span)
+    if not span:
         raise Unfit("notice", "is a notice's id, where no day is given")
-    return _ordered(TRAIL, days, words_of(days), "ndjson", None)
+    return _ordered(TRAIL, span, words_of(span), "ndjson", None)
 
 
 @needs(Permission.EXPORT)
@@ -185,11 +183,12 @@ def words_of(chosen: Mapping[str, str]) -> str:
 def _ordered(
     what: str, chosen: Mapping[str, str], words: str, form: str, reason: str | None
 ) -> ResponseReturnValue:
-    me = visitor()
+    """Make an order that was judged whole: it counts against the hour's limit."""
+    me, exporter = visitor(), _exporter()
     with services().database.connection() as connection:
         rate_limits.count(connection, rate_limits.EXPORTS, me.name)
         write_down(connection, Read("export", what, None, None, reason, Outcome.ASKED))
-        export_id = _exporter().order(
+        export_id = exporter.order(
             connection,
             Order(
                 what,
@@ -272,13 +271,6 @@ def _uuid(text: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise Unfit("notice", "is a notice's id") from None
-
-
-def _calendar(name: str, text: str) -> None:
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        raise Unfit(name, "is a day of the calendar, such as 2026-01-31") from None
 
 
 def _attached(body: Any, content_type: str, name: str) -> Response:

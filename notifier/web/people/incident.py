@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 LIVE_S: Final = 15
 LONGEST: Final = timedelta(days=1)
+EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 AROUND: Final = timedelta(minutes=3)
 """What is shown before and after the life of one notice."""
 
@@ -111,6 +112,8 @@ def _absolute(connection: PooledConnection, wish: Asked, now: datetime) -> str:
         _read("until", wish.chosen["until"]) if "until" in wish.chosen and not is_preset else None
     )
     since = (until or now) - PRESETS[wish.chosen.get("last", "1h")]
+    if since < EARLIEST:
+        raise Unfit("until", "ends a range that begins in the years 2000 to 2099")
     event = wish.chosen.get("event")
     notice = reads.load_notice_times(connection, event) if event else None
     if notice and not is_preset:
