@@ -14,6 +14,7 @@ from notifier.domain.support_story import (
     NoticeStory,
     SupportWord,
     clock,
+    is_dead,
     most_left,
     without_link,
 )
@@ -35,7 +36,7 @@ def action(  # noqa: PLR0911 - one sentence per word
 ) -> str:
     """The one sentence or two for `word`, which `told` stands behind."""
     until = clock(story.expires_at, story.now, story.zone)
-    if story.state is NoticeState.CANCELED or word is SupportWord.CANCELED:
+    if story.state is NoticeState.CANCELED or word is SupportWord.CANCELED or is_dead(story):
         return _after_cancel(story)
     if told is not None and told.delay is Detail.MAILBOX_FULL and told.state in DELAYED:
         return _after_full_mailbox(story)
@@ -66,7 +67,7 @@ def action(  # noqa: PLR0911 - one sentence per word
 
 
 def _after_cancel(story: NoticeStory) -> str:
-    reasons = {each.reason for each in story.deliveries}
+    reasons = {story.ended_by, *(each.reason for each in story.deliveries)}
     if _R.RESET_USED in reasons:
         return (
             "The link has been used. If that was not the customer, treat the account as at "

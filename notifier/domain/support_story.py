@@ -54,7 +54,10 @@ class DeliveryStory:
 
 @dataclass(frozen=True, slots=True)
 class NoticeStory:
-    """A notice's facts at `now`; `on_hold` is true under a halt. Times are told in `zone`."""
+    """A notice's facts at `now`; `on_hold` is true under a halt. Times are told in `zone`.
+
+    `ended_by` is why the request itself was canceled, whatever had left by then.
+    """
 
     state: NoticeState
     email: DeliveryStory | None
@@ -63,6 +66,7 @@ class NoticeStory:
     expires_at: datetime
     on_hold: bool = False
     zone: tzinfo = UTC
+    ended_by: Reason | None = None
 
     @property
     def deliveries(self) -> tuple[DeliveryStory, ...]:
@@ -72,6 +76,17 @@ class NoticeStory:
 
 DELAYED: Final = frozenset({DeliveryState.ACCEPTED, DeliveryState.EXPIRED})
 """States in which a delay that a provider reported still says where the message is."""
+
+
+_DEAD: Final = frozenset({Reason.RESET_USED, Reason.RESET_SUPERSEDED, Reason.RESET_REVOKED})
+
+
+def is_dead(story: NoticeStory) -> bool:
+    """Whether the auth service ended the request, so that its link is no longer worth a click.
+
+    An operator only stops what would be sent: a link that has arrived works on.
+    """
+    return story.ended_by in _DEAD
 
 
 def most_left(story: NoticeStory) -> Left:

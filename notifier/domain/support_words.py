@@ -84,6 +84,12 @@ _WHY: Final = {
     _R.OPERATOR_STOP: "an operator stopped it",
 }
 
+_SINCE: Final = {
+    _R.RESET_USED: "the link has been used",
+    _R.RESET_SUPERSEDED: "a newer request has taken its place",
+    _R.RESET_REVOKED: "the request has been withdrawn",
+}
+
 _NOUN: Final = {Channel.EMAIL: "email", Channel.SMS: "text message"}
 
 
@@ -212,7 +218,11 @@ def _delayed(told: DeliveryStory | None) -> str:
 
 
 def _canceled_too(story: NoticeStory, word: SupportWord) -> str:
-    if story.state is NoticeState.CANCELED and word is not SupportWord.CANCELED:
+    if word is SupportWord.CANCELED:
+        return ""
+    if story.ended_by in _SINCE:
+        return f" Since then {_SINCE[story.ended_by]}."
+    if story.state is NoticeState.CANCELED:
         return " The request has been canceled since, and nothing more is started."
     return ""
 

@@ -27,6 +27,7 @@ def words(rehearsed: Rehearsed) -> Wording:
             now=rehearsed.trail[-1].at,
             expires_at=notice.expires_at,
             on_hold=any(notice.is_halted(each) for each in Channel),
+            ended_by=notice.ended_by,
         )
     )
 

@@ -148,7 +148,7 @@ def cancel(notice: Notice, why: str) -> None:
     """End a notice whose reset has ended, inside a transaction that is open."""
     if notice.closed or notice.state in OVER or notice.canceled:
         return
-    notice.canceled = True
+    notice.ended_by = CANCELS[why]
     notice.note(None, Reason.CANCEL_RECORDED)
     for channel, delivery in notice.deliveries.items():
         if delivery.state in STOPPABLE:

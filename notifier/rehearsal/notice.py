@@ -94,7 +94,7 @@ class Notice:
     deliveries: dict[Channel, Delivery]
     fallback_at: datetime | None
     halts: set[str] = field(default_factory=set)
-    canceled: bool = False
+    ended_by: Reason | None = None
     hold_noted: bool = False
     avoidable_noted: bool = False
     state: NoticeState = NoticeState.EMAIL_PENDING
@@ -102,6 +102,11 @@ class Notice:
     attempts: list[Attempt] = field(default_factory=list)
     trail: list[Row] = field(default_factory=list)
     first_states: dict[Channel, DeliveryState] = field(default_factory=dict)
+
+    @property
+    def canceled(self) -> bool:
+        """Whether the request was canceled, whatever had left by then."""
+        return self.ended_by is not None
 
     # --- looking
 

@@ -41,7 +41,10 @@ def test_a_cancel_of_what_was_sent_says_that_it_left(app: RunningApp) -> None:
     answer = app.cancel(event["event_id"], "superseded")
 
     assert answer.json() == {"state": "complete", "canceled": [], "may_have_left": ["email"]}
-    assert app.status(event["event_id"])["support_word"] == "accepted"
+    told = app.status(event["event_id"])
+    assert told["support_word"] == "accepted"
+    assert "a newer request has taken its place" in told["headline"]
+    assert "the newest message" in told["customer_action"]
 
 
 def test_a_cancel_between_two_attempts_forbids_the_next(

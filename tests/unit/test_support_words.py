@@ -33,6 +33,7 @@ def story(
     failures: tuple[Detail | None, Detail | None] = (None, None),
     delay: Detail | None = None,
     without_link: bool = False,
+    ended_by: Reason | None = None,
 ) -> NoticeStory:
     state, _ = notice_state(DeliveryFacts(email), DeliveryFacts(sms), canceled=canceled)
     return NoticeStory(
@@ -44,7 +45,44 @@ def story(
         now=now,
         expires_at=EXPIRES,
         on_hold=on_hold,
+        ended_by=ended_by,
     )
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "headline", "action"),
+    [
+        (
+            Reason.RESET_USED,
+            "Since then the link has been used.",
+            "The link has been used. If that was not the customer, treat the account as at risk "
+            "and follow your security procedure.",
+        ),
+        (
+            Reason.RESET_SUPERSEDED,
+            "Since then a newer request has taken its place.",
+            "Ask the customer to use the newest message; links in older ones may be dead.",
+        ),
+        (
+            Reason.RESET_REVOKED,
+            "Since then the request has been withdrawn.",
+            "Ask the customer to request a new reset. A link that still arrives may be dead.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("state", [S.DELIVERED, S.ACCEPTED, S.UNKNOWN])
+@pytest.mark.parametrize("now", [NOW, EXPIRES])
+def test_nobody_is_sent_to_a_link_that_is_over(
+    now: datetime, state: S, ended_by: Reason, headline: str, action: str
+) -> None:
+    told = wording(story(state, S.SUPPRESSED, left=Left.YES, ended_by=ended_by, now=now))
+    assert told.headline.endswith(headline)
+    assert told.customer_action == action
+
+
+def test_a_link_that_arrived_works_on_after_an_operator_s_stop() -> None:
+    told = wording(story(S.DELIVERED, S.SUPPRESSED, left=Left.YES, ended_by=Reason.OPERATOR_STOP))
+    assert "The link works until" in told.customer_action
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ class NoticeRow:
     account_id: str
     state: NoticeState
     basis: str | None
+    canceled_reason: str | None
     created_at: datetime
     requested_at: datetime
     expires_at: datetime
@@ -49,7 +50,7 @@ class NoticeRow:
 
 _NOTICES = """
     SELECT n.notice_id, n.event_id, n.reset_request_id, n.account_id, n.state, n.basis,
-           n.created_at, a.requested_at, n.expires_at, n.changed_at,
+           n.canceled_reason, n.created_at, a.requested_at, n.expires_at, n.changed_at,
            n.template_id || '@' || n.template_revision AS template
       FROM notice AS n JOIN admission AS a USING (notice_id)
      WHERE n.notice_id = ANY (%s)

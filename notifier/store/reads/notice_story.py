@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Protocol
 
+from notifier.domain.cancels import CANCELS
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel, DeliveryState
 from notifier.domain.support_story import DeliveryStory, Left, NoticeStory
@@ -98,4 +99,5 @@ def _story(
         now=now,
         expires_at=notice.expires_at,
         zone=zone,
+        ended_by=CANCELS.get(notice.canceled_reason or ""),
     )
