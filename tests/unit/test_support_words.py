@@ -55,8 +55,10 @@ def story(
         (
             Reason.RESET_USED,
             "Since then the link has been used.",
-            "The link has been used. If that was not the customer, treat the account as at risk "
-            "and follow your security procedure.",
+            (
+                "The link has been used. If that was not the customer, treat the account as at "
+                "risk and follow your security procedure."
+            ),
         ),
         (
             Reason.RESET_SUPERSEDED,
