@@ -28,7 +28,7 @@ FIELDS: Final = frozenset(
     http_status duration_ms notification_id event_id reset_request_id channel prior_state
     next_state receipt_id remaining_s reason provider attempt outcome phase code detail key_id
     sweep rows seconds age_s backlog owner epoch scope part version revision setting signal pid
-    port head_count checkpoint digest signature
+    port head_count checkpoint digest signature count
     """.split()  # noqa: SIM905 - a list of names reads better without quotes
 )
 """Every name that an entry may carry. None of them is for text from a person or a provider."""

@@ -22,6 +22,7 @@ from flask import Flask
 from granian.constants import HTTPModes, Interfaces
 from granian.server import Server
 
+from notifier import silent_lines
 from notifier.logs import server_log_config
 from notifier.web.gate import Gate
 
@@ -50,6 +51,7 @@ def serve(host: str, port: int, build: Callable[[], tuple[Flask, Callable[[], No
     def load(*_: Any, **__: Any) -> Flask:
         die_with(parent)
         hear_signals()
+        silent_lines.watch(port)
         app, stop = build()
         app.wsgi_app = Gate(app.wsgi_app, REQUESTS_AT_ONCE)  # type: ignore[method-assign]
         # The last thing a child process does, after it has answered its last request.

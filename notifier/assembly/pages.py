@@ -15,6 +15,7 @@ from notifier.flow.operator_acts import OperatorActs
 from notifier.flow.receipts import Receipts
 from notifier.loopback import is_loopback
 from notifier.providers import registry
+from notifier.web.gate import refuse_what_was_not_heard
 from notifier.web.machines.blueprints import install_machine_pages
 from notifier.web.machines.callbacks import CallbackServices, callbacks_blueprint
 from notifier.web.machines.lookups import LookUps
@@ -92,9 +93,10 @@ def web_app(parts: Application) -> Flask:
         count_sign_in=parts.metrics.sign_in,
     )
     behind_proxies(app, settings.proxy_hops)
+    install_machine_pages(app, machine_services(parts), elsewhere=answer_error)
     if settings.public_url:
         only_on_host(app, settings.public_url, "people")
-    install_machine_pages(app, machine_services(parts), elsewhere=answer_error)
+    refuse_what_was_not_heard(app)
     app.register_blueprint(callbacks_blueprint(callback_services(parts)))
     app.register_blueprint(people_blueprint(people))
     return app

@@ -23,6 +23,9 @@ ADMISSION_LIMIT: Final = 64 * 1024
 CALLBACK_LIMIT: Final = 1024 * 1024
 """Largest body of a provider's callback, bytes (contract, section 1)."""
 
+FORM_LIMIT: Final = 64 * 1024
+"""Largest form of a person, bytes: several times the policy's, which is the largest there is."""
+
 MAX_DEPTH: Final = 32
 MAX_DIGITS: Final = 18
 """An integer of more digits does not fit the 64 bits of a database column."""

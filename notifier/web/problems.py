@@ -22,6 +22,7 @@ from notifier.domain.object_reader import FieldProblem
 from notifier.logs import fault_fields, log
 from notifier.store.database import StoreUnavailable
 from notifier.web.documents import BodyInvalid, MediaTypeUnsupported
+from notifier.web.problem_details import DETAILS, fault
 from notifier.web.requests import request_id
 
 PROBLEM_TYPE: Final = "application/problem+json"
@@ -76,7 +77,7 @@ CODES: Final[Mapping[Code, tuple[HTTPStatus, str]]] = {
         HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
         "The body must be application/json in UTF-8.",
     ),
-    Code.VALIDATION_FAILED: (HTTPStatus.UNPROCESSABLE_ENTITY, "The body is not as agreed."),
+    Code.VALIDATION_FAILED: (HTTPStatus.UNPROCESSABLE_ENTITY, "The request is not as agreed."),
     Code.RATE_LIMITED: (HTTPStatus.TOO_MANY_REQUESTS, "More requests than are taken per second."),
     Code.INTERNAL_ERROR: (HTTPStatus.INTERNAL_SERVER_ERROR, "A fault of ours; it has been noted."),
     Code.NOT_ADMITTED: (
@@ -110,15 +111,20 @@ STORE_TROUBLE: Final = (
 
 
 class Problem(Exception):
-    """Ends a request with an error answer; `code` is one of `CODES`."""
+    """Ends a request with an error answer; `code` is one of `CODES`.
+
+    `detail` says what to do, where that is more than what goes for every problem of the code.
+    """
 
     def __init__(
         self,
         code: Code,
         errors: Sequence[FieldProblem] = (),
         headers: Mapping[str, str] | None = None,
+        detail: str | None = None,
     ) -> None:
         super().__init__(code)
+        self.detail = detail or DETAILS[code]
         self.code = code
         self.errors = tuple(errors)
         self.headers = dict(headers or {})
@@ -155,12 +161,13 @@ def answer(problem: Problem) -> Response:
     body: dict[str, object] = {
         "type": f"urn:reset-notice:problem:{problem.code}",
         "title": title,
+        "detail": problem.detail,
         "status": int(status),
         "code": problem.code,
         "request_id": request_id(),
     }
     if status == HTTPStatus.UNPROCESSABLE_ENTITY:
-        body["errors"] = [{"pointer": e.pointer, "code": e.code} for e in problem.errors]
+        body["errors"] = [fault(each) for each in problem.errors]
     headers = problem.headers | {"Cache-Control": "no-store"}
     if status == HTTPStatus.UNAUTHORIZED and problem.code == Code.TOKEN_INVALID:
         headers["WWW-Authenticate"] = "Bearer"
@@ -196,8 +203,9 @@ def _from_http(error: HTTPException) -> Problem:
     status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
     if status < HTTPStatus.BAD_REQUEST:  # a redirect to a tidier address: machines get none
         return Problem(Code.NOT_FOUND)
-    allow = dict(error.get_headers()).get("Allow")
+    given = dict(error.get_headers())
+    kept = {name: given[name] for name in ("Allow", "Retry-After") if given.get(name)}
     fallback = (
         Code.BAD_REQUEST if status < HTTPStatus.INTERNAL_SERVER_ERROR else Code.INTERNAL_ERROR
     )
-    return Problem(_BY_STATUS.get(status, fallback), headers={"Allow": allow} if allow else None)
+    return Problem(_BY_STATUS.get(status, fallback), headers=kept)

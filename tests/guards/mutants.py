@@ -20,6 +20,7 @@ from enum import StrEnum
 from tests.guards.admission_guards import ADMISSION_GUARDS
 from tests.guards.alert_guards import ALERT_GUARDS
 from tests.guards.copies import Copy, own_copy
+from tests.guards.crowd_guards import CROWD_GUARDS
 from tests.guards.decision_guards import DECISION_GUARDS
 from tests.guards.door_guards import DOOR_GUARDS
 from tests.guards.edge_guards import EDGE_GUARDS
@@ -57,6 +58,7 @@ GUARDS: tuple[Guard, ...] = (
     *ADMISSION_GUARDS,
     *ALERT_GUARDS,
     *RETENTION_GUARDS,
+    *CROWD_GUARDS,
 )
 SIDE_BY_SIDE = 2
 

@@ -12,7 +12,7 @@ from typing import Final
 import psycopg
 from flask import Response, make_response, render_template, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import Forbidden, HTTPException
+from werkzeug.exceptions import Forbidden, HTTPException, ServiceUnavailable
 
 from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
@@ -27,6 +27,7 @@ from notifier.web.people.visit import (
     services,
     wanted,
 )
+from notifier.web.problems import RETRY_AFTER_S
 from notifier.web.requests import request_id
 
 
@@ -79,6 +80,12 @@ _UNAVAILABLE: Final = Fault(
     "are neither lost nor sent because of it.",
     "Wait a few seconds and reload.",
     wait_s=5,
+)  # fmt: skip
+_CROWDED: Final = Fault(
+    503, "unavailable", "Too many are being listened to",
+    "More forms are on their way here than can be waited for. Nothing was changed.",
+    "Wait a few seconds and send it again.",
+    wait_s=RETRY_AFTER_S,
 )  # fmt: skip
 _INTERNAL: Final = Fault(
     500, "internal_error", "Something went wrong on our side",
@@ -160,6 +167,8 @@ def fault_of(error: Exception) -> Fault:
         case StoreUnavailable() | psycopg.OperationalError():
             log.warning("page_unavailable", endpoint=request.endpoint, **fault_fields(error))
             fault = _UNAVAILABLE
+        case ServiceUnavailable():
+            fault = _CROWDED
         case HTTPException(code=code) if code is not None and code < 500:
             fault = _BY_STATUS.get(code) or _bad_request(code)
         case _:
