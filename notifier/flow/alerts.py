@@ -45,7 +45,7 @@ class Alerts:
         self, episode_id: UUID, *, version: int, by: str, note: str | None = None
     ) -> None:
         """Say that somebody has it in hand. An open alert has one owner."""
-        self._act(alert_acts.ACKNOWLEDGE, episode_id, version, by=by, text=_maybe(note))
+        self._act(alert_acts.ACKNOWLEDGE, episode_id, version, by=by, text=_maybe(note, "note"))
 
     def unacknowledge(self, episode_id: UUID, *, version: int, by: str) -> None:
         """Give it back; the note of it names who did."""
@@ -54,14 +54,14 @@ class Alerts:
     def note(self, episode_id: UUID, *, text: str, by: str) -> None:
         """Write beside an episode, whatever its state."""
         with self.database.connection() as connection:
-            if not alert_acts.note(connection, episode_id, by=by, text=check_remark(text)):
+            if not alert_acts.note(connection, episode_id, by=by, text=check_remark(text, "note")):
                 raise AlertMoved
 
     def resolve(self, episode_id: UUID, *, version: int, by: str, note: str) -> None:
         """End an open alert by hand; whoever was paged is told. It opens anew if it stands."""
         with self.database.connection() as connection:
             done = alert_acts.resolve(
-                connection, episode_id, version=version, by=by, note=check_remark(note)
+                connection, episode_id, version=version, by=by, note=check_remark(note, "note")
             )
         if not done:
             raise AlertMoved
@@ -78,7 +78,7 @@ class Alerts:
     ) -> None:
         """Say what an ended alert led to, and what should become of its rule."""
         self._act(
-            alert_acts.REVIEW, episode_id, version, by=by, text=_maybe(what),
+            alert_acts.REVIEW, episode_id, version, by=by, text=_maybe(what, "review"),
             led=str(led_to_action), verdict=str(verdict),
         )  # fmt: skip
 
@@ -88,5 +88,5 @@ class Alerts:
                 raise AlertMoved
 
 
-def _maybe(text: str | None) -> str | None:
-    return check_remark(text) if text and text.strip() else None
+def _maybe(text: str | None, field: str) -> str | None:
+    return check_remark(text, field) if text and text.strip() else None

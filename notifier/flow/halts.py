@@ -9,7 +9,8 @@ from uuid import UUID
 
 import uuid_utils
 
-from notifier.domain.written_reasons import LONGEST_REASON, REASON_WANTED, is_reason
+from notifier.domain.remarks import LONGEST_REASON, RemarkUnfit
+from notifier.domain.remarks import check_reason as fit_reason
 from notifier.store.database import Database
 from notifier.store.ledger import halts
 from notifier.store.ledger.halts import Halt, InFlight, StaleHalts
@@ -50,20 +51,20 @@ def engage(
 
     A `version` says which halts stood when this was decided; raises `StaleHalts` when others do.
     """
-    check(scope, reason)
+    reason = check(scope, reason)
     halt_id = UUID(bytes=uuid_utils.uuid7().bytes)
     with database.connection() as connection:
         halt, in_flight = halts.engage(
-            connection, halt_id=halt_id, scope=scope, reason=reason.strip(), by=by, version=version
+            connection, halt_id=halt_id, scope=scope, reason=reason, by=by, version=version
         )
     return Acknowledgement(halt, in_flight)
 
 
 def release(database: Database, *, scope: str, reason: str, by: str) -> bool:
     """Lift the halt with `scope`; False where none stands."""
-    check(scope, reason)
+    reason = check(scope, reason)
     with database.connection() as connection:
-        return halts.release(connection, scope=scope, reason=reason.strip(), by=by)
+        return halts.release(connection, scope=scope, reason=reason, by=by)
 
 
 def release_one(database: Database, *, halt_id: UUID, reason: str, by: str, version: str) -> bool:
@@ -71,11 +72,9 @@ def release_one(database: Database, *, halt_id: UUID, reason: str, by: str, vers
 
     Raises `StaleHalts` where the halts are not those that were looked at.
     """
-    check_reason(reason)
+    reason = check_reason(reason)
     with database.connection() as connection:
-        return halts.release_one(
-            connection, halt_id=halt_id, reason=reason.strip(), by=by, version=version
-        )
+        return halts.release_one(connection, halt_id=halt_id, reason=reason, by=by, version=version)
 
 
 def standing(database: Database) -> list[Acknowledgement]:
@@ -87,15 +86,17 @@ def standing(database: Database) -> list[Acknowledgement]:
         ]
 
 
-def check(scope: str, reason: str) -> None:
-    """Raise `HaltRefused` unless both can be used."""
+def check(scope: str, reason: str) -> str:
+    """The reason as it is kept. Raises `HaltRefused` unless both can be used."""
     if SCOPE.fullmatch(scope) is None:
         message = f"a scope is one of {SCOPE_FORMS}"
         raise HaltRefused(message)
-    check_reason(reason)
+    return check_reason(reason)
 
 
-def check_reason(reason: str) -> None:
-    """Raise `HaltRefused` unless it says something, in a line of its own."""
-    if not is_reason(reason):
-        raise HaltRefused(REASON_WANTED)
+def check_reason(reason: str) -> str:
+    """The reason as it is kept. Raises `HaltRefused` where it says nothing or too much."""
+    try:
+        return fit_reason(reason)
+    except RemarkUnfit as error:
+        raise HaltRefused(str(error)) from None

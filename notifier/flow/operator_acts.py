@@ -46,7 +46,7 @@ class OperatorActs:
 
     def look_now(self, notice_id: UUID, *, version: int, reason: str, by: str) -> None:
         """Let the next look at the provider be due at once."""
-        evidence = {"reason": check_remark(reason)}
+        evidence = {"reason": check_remark(reason, "reason")}
         with self._seen(notice_id, version) as book:
             asked = [each for each in book.deliveries.values() if may_be_asked(each)]
             if not asked:
@@ -68,7 +68,7 @@ class OperatorActs:
         by: str,
     ) -> None:
         """Put evidence beside an outcome that nobody can prove; it changes no state."""
-        found = {"evidence": str(evidence), "note": check_remark(text)}
+        found = {"evidence": str(evidence), "note": check_remark(text, "note")}
         with self._seen(notice_id, version) as book:
             if not is_unproven(book.deliveries[channel].state, book.deliveries[channel].reason):
                 message = "The outcome on this channel is not unknown."
@@ -77,7 +77,7 @@ class OperatorActs:
 
     def stop(self, notice_id: UUID, *, version: int, reason: str, by: str) -> None:
         """Cancel what has not left; what may have left keeps following its facts."""
-        evidence = {"reason": check_remark(reason)}
+        evidence = {"reason": check_remark(reason, "reason")}
         with self._seen(notice_id, version) as book:
             if book.notice.canceled_at is not None or book.now >= book.notice.expires_at:
                 message = "There is nothing left to stop: the notice was canceled or has expired."

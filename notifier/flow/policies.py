@@ -15,7 +15,8 @@ from typing import Final
 import psycopg
 
 from notifier.domain.policy import Policy
-from notifier.domain.written_reasons import REASON_WANTED, is_reason
+from notifier.domain.remarks import RemarkUnfit
+from notifier.domain.remarks import check_reason as fit_reason
 from notifier.store.database import Database, PooledConnection, StoreUnavailable
 from notifier.store.ledger import policies
 
@@ -41,13 +42,13 @@ def keep(database: Database, policy: Policy, *, base: int, author: str, reason: 
     Every process has it within `RULES_WITHIN_S`. Notices that are admitted keep theirs; what is
     no notice's, as the limits of alerts, holds at once. Raises `PolicyRefused` or `StalePolicy`.
     """
-    check_reason(reason)
+    reason = check_reason(reason)
     with database.connection() as connection:
         if policies.newest(connection) == base:
             _check_differs(connection, base, policy)
         kept = policies.append(
             connection, base=base, document=policy.to_document(), digest=policy.digest(),
-            author=author, reason=reason.strip(),
+            author=author, reason=reason,
         )  # fmt: skip
     if not kept:
         raise StalePolicy
@@ -59,10 +60,12 @@ def _check_differs(connection: PooledConnection, base: int, policy: Policy) -> N
         raise PolicyRefused("nothing differs from the revision in force")
 
 
-def check_reason(reason: str) -> None:
-    """Raise `PolicyRefused` unless it says something, in a line of its own."""
-    if not is_reason(reason):
-        raise PolicyRefused(REASON_WANTED)
+def check_reason(reason: str) -> str:
+    """The reason as it is kept. Raises `PolicyRefused` where it says nothing or too much."""
+    try:
+        return fit_reason(reason)
+    except RemarkUnfit as error:
+        raise PolicyRefused(str(error)) from None
 
 
 class PolicyShelf:

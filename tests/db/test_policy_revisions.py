@@ -104,7 +104,7 @@ def test_a_revision_on_one_that_is_not_in_force_is_late(database: Database, base
         keep(database, base, lease_s=40)
 
 
-@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb"])
+@pytest.mark.parametrize("reason", ["", " ", "x" * 501, "a\nb", "see example.com/reset"])
 def test_a_revision_needs_a_reason(database: Database, reason: str) -> None:
     with pytest.raises(PolicyRefused):
         policies.keep(

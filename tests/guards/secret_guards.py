@@ -9,6 +9,11 @@ LOGS = "notifier/logs.py"
 AUTH_SERVICE = "notifier/links/auth_service.py"
 SIGNATURES = "notifier/signatures.py"
 ANSWERS = "notifier/web/machines/answers.py"
+REMARKS = "notifier/domain/remarks.py"
+AT_REMARKS = (
+    "tests/unit/test_remarks.py::"
+    "test_p7_links_addresses_and_numbers_are_refused_by_name_and_not_repeated"
+)
 AT_P7_TYPES = "tests/leaks/test_p7_types.py::"
 AT_LOGS = "tests/unit/test_logs.py::"
 AT_AUTH_SERVICE = "tests/links/test_auth_service.py::"
@@ -34,6 +39,46 @@ SECRET_GUARDS: tuple[Guard, ...] = (
             "        return str, ()  # type: ignore[return-value]",
         ),
         f"{AT_P7_TYPES}test_p7_a_secret_bearing_value_cannot_be_serialised",
+    ),
+    Guard(
+        "a number in a remark is one whatever parts it",
+        "P7",
+        "a customer's telephone number stands on the trail for good",
+        Replaced(
+            REMARKS,
+            "        any(_digits(each) >= _FEWEST for each in _NATIONAL.findall(run))\n        or ",
+            "        ",
+        ),
+        AT_REMARKS,
+    ),
+    Guard(
+        "a link in a remark is one without its scheme",
+        "P7",
+        "a live link stands in the banner of every page",
+        Replaced(REMARKS, "        [^\\W\\d_]{{2,}}(?:[/?\\#&=]|:\\d)\\w?\n        |", "        "),
+        AT_REMARKS,
+    ),
+    Guard(
+        "the reason of a halt is checked as other remarks are",
+        "P7",
+        "an address stands in the banner of every page",
+        Replaced(
+            "notifier/flow/halts.py",
+            "        return fit_reason(reason)\n",
+            "        return reason\n",
+        ),
+        "tests/db/ledger/test_halts.py::test_a_halt_needs_a_reason_that_can_be_read",
+    ),
+    Guard(
+        "the reason of a policy is checked as other remarks are",
+        "P7",
+        "an address stands in the policy's history for good",
+        Replaced(
+            "notifier/flow/policies.py",
+            "        return fit_reason(reason)\n",
+            "        return reason\n",
+        ),
+        "tests/db/test_policy_revisions.py::test_a_revision_needs_a_reason",
     ),
     Guard(
         "what looks like a secret or a person is redacted",

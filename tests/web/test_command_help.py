@@ -87,3 +87,14 @@ def test_each_form_that_a_refusal_names_stands_in_the_help(app: Flask) -> None:
     page = told(app, "halt")
     assert all(f"\n    {kind}" in page for kind in kinds), page
     assert {each.partition(":")[0] for each in EXAMPLES} == kinds
+
+
+@pytest.mark.parametrize("reason", ["ask jana.moe@mail.example", "call 07700/900/123", "a" * 501])
+def test_a_reason_that_cannot_be_kept_is_refused_by_its_name_and_not_repeated(
+    app: Flask, reason: str
+) -> None:
+    for command in ("halt", "release"):
+        done = app.test_cli_runner().invoke(args=[command, "all", "--reason", reason])
+        assert done.exit_code == 2
+        assert "the reason " in done.output
+        assert reason not in done.output

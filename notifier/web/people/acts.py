@@ -128,8 +128,8 @@ def do_act(notice_id: UUID, act: str) -> ResponseReturnValue:
     fault, outcome, status = None, Outcome.DONE, 303
     try:
         _DO[act](acts, notice_id, _version(), typed)
-    except RemarkUnfit:
-        fault, outcome, status = f"Write {remarks.WANTED}.", Outcome.NOT_DONE, 422
+    except RemarkUnfit as error:
+        fault, outcome, status = error.sentence, Outcome.NOT_DONE, 422
     except NothingToDo as error:
         fault, outcome, status = f"{error} Nothing was done.", Outcome.STALE, 409
     except NoticeMoved:

@@ -16,7 +16,6 @@ from flask.typing import ResponseReturnValue
 
 from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Outcome
-from notifier.domain import remarks
 from notifier.domain.remarks import RemarkUnfit
 from notifier.flow.alerts import AlertMoved, Alerts, LedToAction, Verdict
 from notifier.web.people.alerts import alert_page
@@ -90,9 +89,9 @@ def act_on_alert(episode_id: UUID, act: str) -> ResponseReturnValue:
     note.write(Outcome.ASKED)
     try:
         ACTS[act](Alerts(services().database), Sent(episode_id, version, visitor().name, typed))
-    except RemarkUnfit:
+    except RemarkUnfit as error:
         note.write(Outcome.NOT_DONE)
-        fault = f"Nothing was done. Write {remarks.WANTED}."
+        fault = f"Nothing was done. {error.sentence}"
         return alert_page(episode_id, fault=fault, typed=typed, status=422)
     except AlertMoved:
         note.write(Outcome.STALE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from notifier.accounts.read_audit import Outcome, Read
-from notifier.domain.remarks import RemarkUnfit, check_remark
+from notifier.domain.remarks import LONGEST, RemarkUnfit, check_remark
 from notifier.web.people.visit import services, write_down
 
 
@@ -24,9 +24,9 @@ class Notebook:
             write_down(connection, read)
 
 
-def fit_to_keep(words: str) -> str | None:
+def fit_to_keep(words: str, longest: int = LONGEST) -> str | None:
     """The remark where it may be kept, else None: what is unfit is not written down either."""
     try:
-        return check_remark(words)
+        return check_remark(words, longest=longest)
     except RemarkUnfit:
         return None

@@ -19,7 +19,7 @@ from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Outcome, Read
 from notifier.domain.policy import Policy, PolicyInvalid, Problem
 from notifier.domain.policy_drafts import Change, changes, flat, to_toml
-from notifier.domain.written_reasons import LONGEST_REASON
+from notifier.domain.remarks import LONGEST_REASON
 from notifier.flow import policies as flow
 from notifier.flow.policies import PolicyRefused, StalePolicy
 from notifier.store.reads.policies import (
@@ -40,7 +40,7 @@ from notifier.web.people import (
 )
 from notifier.web.people import rows as twins
 from notifier.web.people.asked import NUMBER, asked
-from notifier.web.people.notebook import Notebook
+from notifier.web.people.notebook import Notebook, fit_to_keep
 from notifier.web.people.policy_draft import Draft, drafted, full, proposed, rebased
 from notifier.web.people.rows import Cell
 from notifier.web.people.visit import needs, services, visitor, wanted, write_down
@@ -85,7 +85,7 @@ def check_policy() -> ResponseReturnValue:
 def keep_policy() -> ResponseReturnValue:
     """Make the draft the revision in force."""
     draft, reason = drafted(), request.form.get("reason", "")
-    note = Notebook(str(draft.base.revision + 1), "policy", _printable(reason))
+    note = Notebook(str(draft.base.revision + 1), "policy", fit_to_keep(reason, LONGEST_REASON))
     note.write(Outcome.ASKED)
     try:
         kept = flow.keep(
@@ -250,11 +250,6 @@ def _nothing_yet(error: NoRevision) -> ResponseReturnValue:
         return plain
     status = 200 if request.method == "GET" else 409
     return make_response(render_template("pages/policy_none.html"), status)
-
-
-def _printable(reason: str) -> str | None:
-    kept = reason.strip()[:LONGEST_REASON]
-    return kept if kept and kept.isprintable() else None
 
 
 def add_policy(blueprint: Blueprint) -> None:

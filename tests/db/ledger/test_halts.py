@@ -155,7 +155,7 @@ def test_a_scope_that_would_stop_nothing_is_refused(rig: Rig, scope: str) -> Non
     assert rig.count("halt") == 0
 
 
-@pytest.mark.parametrize("reason", ["", "  ", "x" * 501, "a\x00b"])
+@pytest.mark.parametrize("reason", ["", "  ", "x" * 501, "a\x00b", "call 07700/900/123"])
 def test_a_halt_needs_a_reason_that_can_be_read(rig: Rig, reason: str) -> None:
     with pytest.raises(halts.HaltRefused):
         halts.engage(rig.database, scope="all", reason=reason, by="ops")

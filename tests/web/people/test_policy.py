@@ -153,13 +153,13 @@ def test_markup_that_is_typed_stays_text(on_call: Browser) -> None:
     assert "&lt;script&gt;x" in answer.text
 
 
-@pytest.mark.parametrize("reason", ["   ", "x" * 501])
+@pytest.mark.parametrize("reason", ["   ", "x" * 501, "ask jana.moe@mail.example", "x07700900123"])
 def test_a_change_without_a_reason_is_not_kept_and_not_lost(
     on_call: Browser, database: Database, reason: str
 ) -> None:
     answer = keep(on_call, check(on_call, lease_s="40"), reason)
     assert answer.status_code == 422
-    assert "reason of 1 to 500" in answer.text
+    assert "write 1 to 500 letters" in answer.text
     assert fields(answer.text)["lease_s"] == "40"
     assert len(stored(database)) == 1
 
