@@ -25,6 +25,7 @@ _SECRET_PREFIX = "whsec_"  # noqa: S105 - the prefix that every secret has
 _MAX_ID = 256
 _MAX_SIGNATURES = 32
 _TIMESTAMP = re.compile(r"-?[0-9]{1,32}")
+_SIGNATURE = re.compile(r"v1,[A-Za-z0-9+/]{43}=")
 
 
 class SignatureError(Exception):
@@ -33,6 +34,14 @@ class SignatureError(Exception):
 
 class SignatureInvalid(SignatureError):
     """A header is missing or malformed, or no active secret made any of the signatures."""
+
+
+class HeaderUnreadable(SignatureInvalid):
+    """`header` is missing or garbled. Found before any secret is tried, so it tells of none."""
+
+    def __init__(self, header: str) -> None:
+        super().__init__(header)
+        self.header = header
 
 
 class TimestampOutOfRange(SignatureError):
@@ -89,14 +98,18 @@ def verify(
 ) -> str:
     """The `key_id` of the secret that signed `raw_body`, exactly the bytes received.
 
-    Raises SignatureInvalid, or TimestampOutOfRange where the signature is good and the time
-    is more than `tolerance_s` seconds away from `now` in either direction.
+    Raises SignatureInvalid (HeaderUnreadable), or TimestampOutOfRange where the signature is good
+    and the time is more than `tolerance_s` seconds away from `now` in either direction.
     """
     message_id = _header(headers, ID_HEADER)
     timestamp = _header(headers, TIMESTAMP_HEADER)
-    if len(message_id) > _MAX_ID or not _TIMESTAMP.fullmatch(timestamp):
-        raise SignatureInvalid
+    if len(message_id) > _MAX_ID:
+        raise HeaderUnreadable(ID_HEADER)
+    if not _TIMESTAMP.fullmatch(timestamp):
+        raise HeaderUnreadable(TIMESTAMP_HEADER)
     given = _header(headers, SIGNATURE_HEADER).split(" ")
+    if not any(map(_SIGNATURE.fullmatch, given)):
+        raise HeaderUnreadable(SIGNATURE_HEADER)
     matched = _matching(secrets, given, _signed_content(message_id, timestamp, raw_body))
     if matched is None:
         raise SignatureInvalid
@@ -114,7 +127,7 @@ def signed_digest(headers: HeaderSource, raw_body: bytes) -> bytes:
 def _header(headers: HeaderSource, name: str) -> str:
     value = headers.get(name)
     if value is None or not value.strip() or not value.isascii():
-        raise SignatureInvalid
+        raise HeaderUnreadable(name)
     return value
 
 

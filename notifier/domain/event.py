@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
@@ -168,7 +168,9 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The event id, key or reset request is known with other content."""
+    """The event id, key or reset request is known with other content; `keys` names which."""
+
+    keys: tuple[str, ...] = field(default=(), compare=False)
 
 
 AdmissionResult = Admitted | Conflict

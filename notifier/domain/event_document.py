@@ -188,7 +188,7 @@ def _check_times(event: ResetEvent, now: datetime, problems: list[FieldProblem])
 def _against_rules(event: ResetEvent, rules: EventRules) -> list[FieldProblem]:
     problems = []
     if (event.expires_at - event.requested_at).total_seconds() > rules.max_life_s:
-        problems.append(FieldProblem("/expires_at", "life_too_long"))
+        problems.append(FieldProblem("/expires_at", "life_too_long", limit=rules.max_life_s))
     if not rules.template_exists(event.template_id, event.template_revision):
         problems.append(FieldProblem("/template", "unknown_template"))
     if event.mode is PolicyMode.PARALLEL and event.reason_code not in rules.parallel_reason_codes:

@@ -27,10 +27,17 @@ MISSING: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """One fault: where (JSON pointer, `""` for the whole document) and what."""
+    """One fault: where (JSON pointer, `""` for the whole document) and what.
+
+    `parameter` and `header` name what is at fault outside the document; `limit` is what would
+    have been taken, in seconds.
+    """
 
     pointer: str
     code: str
+    parameter: str | None = None
+    header: str | None = None
+    limit: float | None = None
 
 
 def read_time(value: object) -> datetime | None:

@@ -75,7 +75,7 @@ class Admission:
             stored, entries = ledger.admit(connection, values, digests)
         if isinstance(stored, ledger.Clash):
             self._note_conflict(stored.notice_id)
-            return Conflict()
+            return Conflict(stored.keys)
         if stored.created:
             self.announce(entries)
             self.wake()

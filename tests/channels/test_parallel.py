@@ -23,9 +23,8 @@ def test_parallel_is_refused_but_for_listed_reason_codes_and_then_sends_both(
                 del refused["policy"]["reason_code"]
             answer = channels.app.post(refused)
             assert answer.status == 422
-            assert answer.json()["errors"] == [
-                {"pointer": "/policy/mode", "code": "parallel_not_permitted"}
-            ]
+            [fault] = answer.json()["errors"]
+            assert (fault["pointer"], fault["code"]) == ("/policy/mode", "parallel_not_permitted")
         assert channels.around.rows("SELECT event_id FROM admission") == []
 
         event = channels.event("deliver", mode="parallel", reason_code="account-takeover")

@@ -195,6 +195,8 @@ SELECT a.notice_id, a.event_id, a.idempotency_key, a.reset_request_id, a.content
  ORDER BY (a.event_id = %(event_id)s) DESC, (a.idempotency_key = %(idempotency_key)s) DESC
 """
 
+KEYS: Final = ("event_id", "idempotency_key", "reset_request_id")
+
 _ADMIT: Final = Statement(ADMIT)
 _EARLIER: Final = Statement(EARLIER)
 
@@ -212,9 +214,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Clash:
-    """The same id, key or reset request stands for other content; `notice_id` has it."""
+    """The same id, key or reset request (`keys`) stands for other content; `notice_id` has it."""
 
     notice_id: UUID
+    keys: tuple[str, ...]
 
 
 CONFIRM: Final = "SELECT pg_logical_emit_message(true, 'notifier', 'seen')"
@@ -269,11 +272,18 @@ def find(
     first = rows[0]
     same = len(rows) == 1 and first["content_digest"] in digests
     if not same:
-        return Clash(first["notice_id"])
+        return Clash(first["notice_id"], _known(rows, keys))
     connection.execute(CONFIRM)
     return Stored(
         first["notice_id"], first["state"], first["stop_at"], first["expires_at"], created=False
     )
+
+
+def _known(rows: Sequence[Row], keys: Row) -> tuple[str, ...]:
+    """The names of those keys that some of the rows have; a key that repeats the id is no other."""
+    names = tuple(name for name in KEYS if any(row[name] == keys[name] for row in rows))
+    is_default = keys["idempotency_key"] == keys["event_id"] and "event_id" in names
+    return tuple(name for name in names if not (is_default and name == "idempotency_key"))
 
 
 def earlier_open(connection: psycopg.Connection[Row], event: Row) -> list[UUID]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from typing import Final
 
 from flask import Blueprint, Response, request
 
@@ -11,13 +12,15 @@ from notifier.domain.event_document import EventInvalid, parse_event
 from notifier.domain.object_reader import FieldProblem
 from notifier.logs import fault_fields, log
 from notifier.metrics import AdmissionCount
+from notifier.web import problem_details
 from notifier.web.documents import BodyInvalid, MediaTypeUnsupported, read_object, require_json
 from notifier.web.machines.answers import json_answer, signed_body
 from notifier.web.problems import STORE_TROUBLE, Code, Problem, retry_after
 from notifier.web.requests import trace_id
 from notifier.web.services import MachineServices
 
-_KEY_DIFFERS = FieldProblem("/idempotency_key", "differs_from_header")
+_KEY_HEADER: Final = "Idempotency-Key"
+_KEY_DIFFERS: Final = FieldProblem("/idempotency_key", "differs_from_header", header=_KEY_HEADER)
 
 
 def admission_blueprint(services: MachineServices) -> Blueprint:
@@ -76,14 +79,14 @@ def _event(services: MachineServices, raw: bytes) -> ResetEvent:
 
 def _key_differs(event: ResetEvent) -> bool:
     """The header is not signed, so it may contradict the body's key but never supply it."""
-    return request.headers.get("Idempotency-Key", event.idempotency_key) != event.idempotency_key
+    return request.headers.get(_KEY_HEADER, event.idempotency_key) != event.idempotency_key
 
 
 def _answer(services: MachineServices, result: AdmissionResult) -> Response:
     match result:
-        case Conflict():
+        case Conflict(keys=keys):
             services.metrics.admission(AdmissionCount.CONFLICT)
-            raise Problem(Code.EVENT_CONFLICT)
+            raise Problem(Code.EVENT_CONFLICT, detail=problem_details.conflict(keys))
         case Admitted(replayed=True):
             services.metrics.admission(AdmissionCount.REPLAYED)
             return _accepted(services, result, {"Idempotent-Replayed": "true"})

@@ -14,7 +14,8 @@ from flask import Response, request
 from notifier.domain.event import Transport, is_id
 from notifier.domain.tables import exact
 from notifier.metrics import SignatureFault
-from notifier.signatures import SignatureInvalid, TimestampOutOfRange, verify
+from notifier.signatures import HeaderUnreadable, SignatureInvalid, TimestampOutOfRange, verify
+from notifier.web import problem_details
 from notifier.web.documents import ADMISSION_LIMIT, raw_body
 from notifier.web.problems import Code, Problem
 from notifier.web.requests import request_id
@@ -55,11 +56,17 @@ def signed_body(services: MachineServices, edge: str) -> tuple[bytes, Transport]
     except TimestampOutOfRange:
         services.metrics.signature_refused(edge, SignatureFault.TIMESTAMP)
         raise Problem(Code.TIMESTAMP_OUT_OF_RANGE) from None
-    except SignatureInvalid:
+    except SignatureInvalid as invalid:
         services.metrics.signature_refused(edge, SignatureFault.SIGNATURE)
-        raise Problem(Code.SIGNATURE_INVALID) from None
+        raise Problem(Code.SIGNATURE_INVALID, detail=_unsigned(invalid)) from None
     message_id = request.headers.get("webhook-id", "")
     return raw, Transport(message_id if is_id(message_id) else None, key_id, request_id())
+
+
+def _unsigned(invalid: SignatureInvalid) -> str | None:
+    if isinstance(invalid, HeaderUnreadable):
+        return problem_details.header_unreadable(invalid.header)
+    return None
 
 
 def require_token(services: MachineServices, scope: Scope) -> ApiToken:
@@ -71,5 +78,5 @@ def require_token(services: MachineServices, scope: Scope) -> ApiToken:
     if token is None:
         raise Problem(Code.TOKEN_INVALID)
     if scope not in token.scopes:
-        raise Problem(Code.SCOPE_MISSING)
+        raise Problem(Code.SCOPE_MISSING, detail=problem_details.scope_missing(scope))
     return token

@@ -12,6 +12,7 @@ from notifier.flow.cancel import SignedForAnother
 from notifier.signatures import signed_digest
 from notifier.web.documents import read_object, require_json
 from notifier.web.machines.answers import json_answer, signed_body
+from notifier.web.problem_details import NOTHING_TO_CANCEL
 from notifier.web.problems import Code, Problem
 from notifier.web.services import CancelReason, MachineServices
 
@@ -33,7 +34,7 @@ def cancel_blueprint(services: MachineServices) -> Blueprint:
         except SignedForAnother:
             raise Problem(Code.SIGNATURE_REUSED) from None
         if outcome is None:
-            raise Problem(Code.NOT_FOUND)
+            raise Problem(Code.NOT_FOUND, detail=NOTHING_TO_CANCEL)
         return json_answer(
             {
                 "state": outcome.state,

@@ -12,6 +12,7 @@ from notifier.domain.outcome import OutcomeKind
 from notifier.domain.reasons import Reason
 from notifier.domain.regions import REGIONS
 from notifier.domain.states import Channel, DeliveryState, NoticeState
+from notifier.web.problem_details import FAULTS
 from notifier.web.problems import Code
 from notifier.web.services import CancelReason
 
@@ -106,14 +107,26 @@ _BASIS = closed(
         "reasons": listed(STRING),
     }
 )
+_FAULT = closed(
+    {
+        "pointer": STRING,
+        "code": words(FAULTS),
+        "parameter": STRING,
+        "header": STRING,
+        "limit": {"type": "number"},
+        "detail": STRING,
+    },
+    optional=("parameter", "header", "limit"),
+)
 _PROBLEM = closed(
     {
         "type": {"type": "string", "format": "uri"},
         "title": STRING,
+        "detail": STRING,
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
         "code": words(Code),
         "request_id": STRING,
-        "errors": listed(closed({"pointer": STRING, "code": STRING})),
+        "errors": listed(_FAULT),
     },
     optional=("errors",),
 )

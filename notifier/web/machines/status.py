@@ -10,6 +10,7 @@ from flask import Blueprint, Response, request
 from notifier.domain.event_document import EventInvalid
 from notifier.domain.object_reader import FieldProblem
 from notifier.web.machines.answers import json_answer, require_token
+from notifier.web.problem_details import NO_SUCH_EVENT
 from notifier.web.problems import Code, Problem
 from notifier.web.services import MachineServices, Scope
 
@@ -27,7 +28,7 @@ def status_blueprint(services: MachineServices) -> Blueprint:
         require_token(services, Scope.STATUS)
         status = services.notice_status(event_id)
         if status is None:
-            raise Problem(Code.NOT_FOUND)
+            raise Problem(Code.NOT_FOUND, detail=NO_SUCH_EVENT)
         return json_answer(status)
 
     @blueprint.get("/v1/reset-events/<id:event_id>/transitions")
@@ -37,7 +38,7 @@ def status_blueprint(services: MachineServices) -> Blueprint:
         limit = max(1, min(_number("limit", PAGE_SIZE), LARGEST_PAGE))
         page = services.transitions(event_id, after, limit)
         if page is None:
-            raise Problem(Code.NOT_FOUND)
+            raise Problem(Code.NOT_FOUND, detail=NO_SUCH_EVENT)
         return json_answer({"transitions": list(page.transitions), "next": page.next})
 
     return blueprint
@@ -48,5 +49,5 @@ def _number(name: str, default: int) -> int:
     if text is None:
         return default
     if _NUMBER.fullmatch(text) is None:
-        raise EventInvalid([FieldProblem("", f"{name}_not_a_number")])
+        raise EventInvalid([FieldProblem("", f"{name}_not_a_number", parameter=name)])
     return int(text)

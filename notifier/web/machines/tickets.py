@@ -5,6 +5,7 @@ from __future__ import annotations
 from flask import Blueprint, Response
 
 from notifier.web.machines.answers import json_answer, require_token
+from notifier.web.problem_details import NO_SUCH_NOTICE
 from notifier.web.problems import Code, Problem
 from notifier.web.services import MachineServices, Scope
 
@@ -17,7 +18,7 @@ def tickets_blueprint(services: MachineServices) -> Blueprint:
     def link_notice(ticket_id: str, notification_id: str) -> Response:
         token = require_token(services, Scope.TICKETS)
         if not services.link_ticket(ticket_id, notification_id, token.name):
-            raise Problem(Code.NOT_FOUND)
+            raise Problem(Code.NOT_FOUND, detail=NO_SUCH_NOTICE)
         return json_answer({"ticket_id": ticket_id, "notification_id": notification_id})
 
     @blueprint.get("/v1/tickets/<id:ticket_id>")

@@ -106,6 +106,38 @@ def test_p1_other_content_is_a_conflict_on_the_trail_and_changes_nothing(
     assert "other" not in str(last)
 
 
+@pytest.mark.parametrize(
+    ("other", "keys"),
+    [
+        ({"idempotency_key": "k-2", "reset_request_id": "r-2"}, ("event_id",)),
+        ({"event_id": "e-2", "reset_request_id": "r-2"}, ("idempotency_key",)),
+        ({"event_id": "e-2", "idempotency_key": "k-2"}, ("reset_request_id",)),
+        ({"account_id": "a-2"}, ("event_id", "idempotency_key", "reset_request_id")),
+    ],
+)
+def test_p1_a_conflict_names_the_keys_that_are_known(
+    rig: Rig, other: dict[str, str], keys: tuple[str, ...]
+) -> None:
+    event = replace(rig.event(), idempotency_key="k-1")
+    rig.admit(event)
+
+    answer = rig.admission.admit(replace(event, **other), TRANSPORT)  # type: ignore[arg-type]
+
+    assert isinstance(answer, Conflict)
+    assert answer.keys == keys
+
+
+def test_p1_a_key_that_only_repeats_the_event_id_is_not_named_beside_it(rig: Rig) -> None:
+    event = rig.event()
+    event = replace(event, idempotency_key=event.event_id)
+    rig.admit(event)
+
+    answer = rig.admission.admit(replace(event, reset_request_id="r-2"), TRANSPORT)
+
+    assert isinstance(answer, Conflict)
+    assert answer.keys == ("event_id",)
+
+
 def test_p1_an_event_that_joins_two_notices_is_a_conflict(rig: Rig) -> None:
     one, two = rig.event(), rig.event()
     rig.admit(one)

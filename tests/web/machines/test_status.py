@@ -10,7 +10,7 @@ import pytest
 
 from notifier.web.services import CancelReason
 from tests.web.machines.edge import NOTICE, RETIRED_SECRET, Edge
-from tests.web.machines.test_admission import problem
+from tests.web.machines.test_admission import faults, problem
 
 STATUS = "/v1/reset-events/evt-1"
 TRAIL = f"{STATUS}/transitions"
@@ -98,7 +98,7 @@ def test_the_trail_is_paged_by_sequence(edge: Edge) -> None:
 )
 def test_a_page_is_asked_for_in_plain_numbers(edge: Edge, query: str) -> None:
     body = problem(edge.ask("GET", f"{TRAIL}?{query}", "status-token"), 422, "validation_failed")
-    assert body["errors"] == [{"pointer": "", "code": f"{query.partition('=')[0]}_not_a_number"}]
+    assert faults(body) == [("", f"{query.partition('=')[0]}_not_a_number")]
 
 
 @pytest.mark.parametrize("reason", ["used", "superseded", "revoked"])
@@ -135,7 +135,7 @@ def test_a_cancel_may_name_its_event_under_the_signature(edge: Edge) -> None:
     body = problem(
         edge.post({"reason": "used", "event_id": "evt-2"}, CANCEL), 422, "validation_failed"
     )
-    assert body["errors"] == [{"pointer": "/event_id", "code": "not_the_event_of_the_path"}]
+    assert faults(body) == [("/event_id", "not_the_event_of_the_path")]
     assert len(edge.behind.canceled) == 1
 
 
