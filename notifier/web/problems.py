@@ -17,6 +17,7 @@ from flask import Flask, Response, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 
+from notifier.clock import ClockUnknown
 from notifier.domain.event_document import EventInvalid
 from notifier.domain.object_reader import FieldProblem
 from notifier.logs import fault_fields, log
@@ -106,8 +107,10 @@ STORE_TROUBLE: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
     psycopg.errors.ReadOnlySqlTransaction,
+    ClockUnknown,
 )
-"""What a database does while it restarts, fails over or is overloaded: all worth a new try."""
+"""What a database does while it restarts, fails over or is overloaded: all worth a new try. Away
+for longer, it leaves us without its time too."""
 
 
 class Problem(Exception):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from flask import Blueprint, Response, request, url_for
 
 from notifier.accounts.permissions import Permission
+from notifier.clock import ClockUnknown
 from notifier.web import security
 from notifier.web.documents import FORM_LIMIT
 from notifier.web.people import (
@@ -43,6 +44,8 @@ from notifier.web.people.sign_in import add_sign_in
 from notifier.web.requests import IdConverter, request_id
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from flask.blueprints import BlueprintSetupState
 
     from notifier.web.people.services import PeopleServices
@@ -134,11 +137,20 @@ def _context() -> dict[str, Any]:
         "preferences": preferences.preferences(),
         "zone_words": preferences.zone_words,
         "services": visit.services(),
+        "made_at": made_at,
         "Permission": Permission,
         "key_words": KEY_WORDS,
         "phrases": phrases,
         "share": times.share,
     }
+
+
+def made_at() -> datetime | None:
+    """When this page is made; None while that is not known, for no page may fail by its foot."""
+    try:
+        return visit.services().now()
+    except ClockUnknown:
+        return None
 
 
 def asset(name: str) -> str:

@@ -9,14 +9,12 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
-import psycopg
 from flask import Response, make_response, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import Forbidden, HTTPException, ServiceUnavailable
 
 from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
-from notifier.store.database import StoreUnavailable
 from notifier.web import security
 from notifier.web.people import downloads
 from notifier.web.people.visit import (
@@ -27,7 +25,7 @@ from notifier.web.people.visit import (
     services,
     wanted,
 )
-from notifier.web.problems import RETRY_AFTER_S
+from notifier.web.problems import RETRY_AFTER_S, STORE_TROUBLE
 from notifier.web.requests import request_id
 
 
@@ -164,7 +162,7 @@ def fault_of(error: Exception) -> Fault:
             fault = _too_many(error)
         case downloads.TooManyAtOnce():
             fault = _AT_ONCE
-        case StoreUnavailable() | psycopg.OperationalError():
+        case _ if isinstance(error, STORE_TROUBLE):
             log.warning("page_unavailable", endpoint=request.endpoint, **fault_fields(error))
             fault = _UNAVAILABLE
         case ServiceUnavailable():

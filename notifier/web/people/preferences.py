@@ -126,11 +126,11 @@ def clock(moment: datetime, today: datetime | None = None) -> str:
     return times.clock(moment, today, preferences().tz)
 
 
-def zone_words(now: datetime) -> str:
+def zone_words(now: datetime | None) -> str:
     """`UTC`, or `Europe/Berlin (UTC+1 now)`: the zone of all times of a page."""
     wish = preferences()
-    if wish.zone == "UTC":
-        return "UTC"
+    if wish.zone == "UTC" or now is None:
+        return wish.zone
     return f"{wish.zone} ({zone_label(now.astimezone(wish.tz))} now)"
 
 
