@@ -4,20 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response
 
 from notifier.web.machines.answers import json_answer
-from notifier.web.machines.schemas import ID, SCHEMAS, UUID
-from notifier.web.problems import CODES, PROBLEM_TYPE, Code
-from notifier.web.requests import HEADER
+from notifier.web.machines.openapi_parts import (
+    ADMITTED_HEADERS,
+    AFTER,
+    KEY,
+    LIMIT,
+    SIGNING,
+    TRACE,
+    Part,
+    answers,
+    content,
+    header,
+    in_path,
+    in_query,
+    json_body,
+    problem,
+)
+from notifier.web.machines.schemas import ID, SCHEMAS, STRING, UUID
+from notifier.web.machines.status import LARGEST_PAGE, PAGE_SIZE
+from notifier.web.problems import CODES, Code
 from notifier.web.services import Scope
-
-Part = dict[str, Any]
 
 VERSION: Final = "1"
 _SIGNED = (
+    Code.BAD_REQUEST,
     Code.SIGNATURE_INVALID,
     Code.TIMESTAMP_OUT_OF_RANGE,
     Code.BODY_TOO_LARGE,
@@ -25,14 +40,13 @@ _SIGNED = (
     Code.VALIDATION_FAILED,
 )
 _TOKEN = (Code.TOKEN_INVALID, Code.SCOPE_MISSING, Code.UNAVAILABLE)
-_ANY = (Code.INTERNAL_ERROR,)
 _SECURITY = {
     "signature": {
         "type": "apiKey",
         "in": "header",
         "name": "webhook-signature",
         "description": "Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`, raw bytes, "
-        "with `webhook-id` and `webhook-timestamp`; 300 s of tolerance both ways.",
+        "with `webhook-id` and `webhook-timestamp`; several signatures with a space between.",
     },
     "token": {"type": "http", "scheme": "bearer"},
 }
@@ -64,29 +78,31 @@ def build_document(callback_paths: Sequence[str] = ()) -> Part:
         "components": {
             "schemas": SCHEMAS,
             "securitySchemes": _SECURITY,
-            "responses": {code: _problem(code) for code in CODES},
+            "responses": {code: problem(code) for code in CODES},
         },
     }
 
 
 def _event_paths() -> Part:
-    event_id = _in_path("event_id", ID)
+    event_id = in_path("event_id", ID)
     return {
         "/v1/reset-events": {
             "post": _operation(
                 "admitEvent",
                 "Take a reset event; the answer comes when it is durable",
-                _answers(
+                answers(
                     {HTTPStatus.ACCEPTED: "Admission"},
                     *_SIGNED,
                     Code.EVENT_CONFLICT,
                     Code.RATE_LIMITED,
                     Code.NOT_ADMITTED,
+                    Code.UNAVAILABLE,
+                    headers=ADMITTED_HEADERS,
                 ),
                 body="ResetEvent",
                 parameters=[
-                    _header("Idempotency-Key", ID),
-                    _header("traceparent", {"type": "string"}),
+                    header("Idempotency-Key", ID, KEY),
+                    header("traceparent", STRING, TRACE),
                 ],
             )
         },
@@ -94,7 +110,7 @@ def _event_paths() -> Part:
             "get": _operation(
                 "eventStatus",
                 "Where an event's notice stands; triggers nothing",
-                _answers({HTTPStatus.OK: "Status"}, *_TOKEN, Code.NOT_FOUND),
+                answers({HTTPStatus.OK: "Status"}, *_TOKEN, Code.NOT_FOUND),
                 scope=Scope.STATUS,
                 parameters=[event_id],
             )
@@ -103,18 +119,26 @@ def _event_paths() -> Part:
             "get": _operation(
                 "eventTransitions",
                 "The trail of an event, with its hashes",
-                _answers(
+                answers(
                     {HTTPStatus.OK: "Transitions"}, *_TOKEN, Code.NOT_FOUND, Code.VALIDATION_FAILED
                 ),
                 scope=Scope.STATUS,
-                parameters=[event_id, _in_query("after"), _in_query("limit")],
+                parameters=[
+                    event_id,
+                    in_query("after", AFTER, {"minimum": 0, "default": 0}),
+                    in_query(
+                        "limit",
+                        LIMIT,
+                        {"minimum": 1, "maximum": LARGEST_PAGE, "default": PAGE_SIZE},
+                    ),
+                ],
             )
         },
         "/v1/reset-events/{event_id}/cancel": {
             "post": _operation(
                 "cancelEvent",
                 "End a reset request; the first reason stays",
-                _answers(
+                answers(
                     {HTTPStatus.OK: "Cancellation"},
                     *_SIGNED,
                     Code.NOT_FOUND,
@@ -129,54 +153,51 @@ def _event_paths() -> Part:
 
 
 def _other_paths() -> Part:
-    ticket_id = _in_path("ticket_id", ID)
+    ticket_id = in_path("ticket_id", ID)
     return {
         "/v1/tickets/{ticket_id}/notices/{notification_id}": {
             "put": _operation(
                 "linkTicket",
                 "Link a help-desk ticket to a notice",
-                _answers({HTTPStatus.OK: "TicketLink"}, *_TOKEN, Code.NOT_FOUND),
+                answers({HTTPStatus.OK: "TicketLink"}, *_TOKEN, Code.NOT_FOUND),
                 scope=Scope.TICKETS,
-                parameters=[ticket_id, _in_path("notification_id", UUID)],
+                parameters=[ticket_id, in_path("notification_id", UUID)],
             )
         },
         "/v1/tickets/{ticket_id}": {
             "get": _operation(
                 "ticketNotices",
-                "The notices of a ticket",
-                _answers({HTTPStatus.OK: "Ticket"}, *_TOKEN),
+                "The notices of a ticket; an unknown one has none, and one that cannot be an id "
+                "is 404",
+                answers({HTTPStatus.OK: "Ticket"}, *_TOKEN, Code.NOT_FOUND),
                 scope=Scope.TICKETS,
                 parameters=[ticket_id],
             )
         },
         "/healthz": {
             "get": _operation(
-                "live", "Whether the process answers", _answers({HTTPStatus.OK: "Liveness"})
+                "live", "Whether the process answers", answers({HTTPStatus.OK: "Liveness"})
             )
         },
         "/readyz": {
             "get": _operation(
                 "ready",
                 "Whether all parts work, and which do not",
-                _answers({HTTPStatus.OK: "Readiness", HTTPStatus.SERVICE_UNAVAILABLE: "Readiness"}),
+                answers({HTTPStatus.OK: "Readiness", HTTPStatus.SERVICE_UNAVAILABLE: "Readiness"}),
             )
         },
         "/metrics": {
             "get": _operation(
                 "metrics",
                 "Prometheus text; needs no token where the app is bound to loopback",
-                _answers({}, *_TOKEN[:2])
-                | {"200": _content("The metrics", "text/plain", {"type": "string"})},
+                answers({}, *_TOKEN[:2])
+                | {"200": content("The metrics", "text/plain", {"type": "string"})},
             )
             | {"security": [{"token": [Scope.METRICS]}, {}]}
         },
         "/openapi.json": {
-            "get": _operation("describe", "This document", _answers({}))
-            | {
-                "responses": {
-                    "200": _content("OpenAPI 3.1", "application/json", {"type": "object"})
-                }
-            }
+            "get": _operation("describe", "This document", answers({}))
+            | {"responses": {"200": content("OpenAPI 3.1", "application/json", {"type": "object"})}}
         },
     }
 
@@ -187,7 +208,7 @@ def _callback() -> Part:
             "operationId": "providerCallback",
             "summary": "A provider's report; 2xx after durable storage, also for repeats",
             "responses": {"200": {"description": "Stored"}}
-            | _answers({}, Code.SIGNATURE_INVALID, Code.BODY_TOO_LARGE, Code.UNAVAILABLE),
+            | answers({}, Code.SIGNATURE_INVALID, Code.BODY_TOO_LARGE, Code.UNAVAILABLE),
         }
     }
 
@@ -202,59 +223,12 @@ def _operation(
     parameters: Sequence[Part] = (),
 ) -> Part:
     operation: Part = {"operationId": name, "summary": summary, "responses": responses}
-    if parameters:
-        operation["parameters"] = list(parameters)
+    signing = [header(*each, required=True) for each in SIGNING] if body else []
+    if signing or parameters:
+        operation["parameters"] = [*signing, *parameters]
     if body:
-        operation["requestBody"] = {"required": True, "content": _json(body)}
+        operation["requestBody"] = {"required": True, "content": json_body(body)}
         operation["security"] = [{"signature": []}]
     if scope:
         operation["security"] = [{"token": [scope]}]
     return operation
-
-
-def _answers(good: dict[HTTPStatus, str], *problems: Code) -> Part:
-    """The answers by status; where codes share a status, their names stand in one."""
-    answers: Part = {
-        str(int(status)): _content(status.phrase, "application/json", _ref(name))
-        for status, name in good.items()
-    }
-    by_status: dict[int, list[Code]] = {}
-    for code in (*problems, *_ANY):
-        by_status.setdefault(int(CODES[code][0]), []).append(code)
-    for status, codes in by_status.items():
-        shared = {"description": ", ".join(codes), "content": _problem(codes[0])["content"]}
-        single = {"$ref": f"#/components/responses/{codes[0]}"}
-        answers[str(status)] = single if len(codes) == 1 else shared
-    return answers
-
-
-def _problem(code: Code) -> Part:
-    return {
-        "description": CODES[code][1],
-        "headers": {HEADER: {"schema": {"type": "string"}}},
-        "content": {PROBLEM_TYPE: {"schema": _ref("Problem")}},
-    }
-
-
-def _content(description: str, media_type: str, schema: Part) -> Part:
-    return {"description": description, "content": {media_type: {"schema": schema}}}
-
-
-def _json(schema: str) -> Part:
-    return {"application/json": {"schema": _ref(schema)}}
-
-
-def _ref(schema: str) -> Part:
-    return {"$ref": f"#/components/schemas/{schema}"}
-
-
-def _in_path(name: str, schema: Part) -> Part:
-    return {"name": name, "in": "path", "required": True, "schema": schema}
-
-
-def _in_query(name: str) -> Part:
-    return {"name": name, "in": "query", "schema": {"type": "integer", "minimum": 0}}
-
-
-def _header(name: str, schema: Part) -> Part:
-    return {"name": name, "in": "header", "schema": schema}

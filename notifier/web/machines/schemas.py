@@ -12,6 +12,8 @@ from notifier.domain.outcome import OutcomeKind
 from notifier.domain.reasons import Reason
 from notifier.domain.regions import REGIONS
 from notifier.domain.states import Channel, DeliveryState, NoticeState
+from notifier.domain.support_story import SupportWord
+from notifier.web.machines.schema_words import sentence_of
 from notifier.web.problem_details import FAULTS
 from notifier.web.problems import Code
 from notifier.web.services import CancelReason
@@ -29,12 +31,18 @@ def words(vocabulary: Iterable[str]) -> Schema:
     return {"type": "string", "enum": sorted(str(word) for word in vocabulary)}
 
 
-def closed(members: Mapping[str, Schema], *, optional: Iterable[str] = ()) -> Schema:
-    """An object with these members and no other; all required but the `optional` ones."""
+def closed(members: Mapping[str, Schema], *, optional: Iterable[str] = (), of: str = "") -> Schema:
+    """An object with these members and no other; all required but the `optional` ones.
+
+    `of` names the object where a field of it means something else than elsewhere.
+    """
     left_out = set(optional)
     return {
         "type": "object",
-        "properties": dict(members),
+        "properties": {
+            name: {**schema, "description": sentence_of(of, name)}
+            for name, schema in members.items()
+        },
         "required": [name for name in members if name not in left_out],
         "additionalProperties": False,
     }
@@ -55,6 +63,7 @@ FLAG: Final[Schema] = {"type": "boolean"}
 COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
 ID: Final = text(ID_PATTERN)
 TIME: Final = text(RFC3339_PATTERN) | {"format": "date-time"}
+HASH: Final = text("[0-9a-f]{64}")
 UUID: Final[Schema] = {"type": "string", "format": "uuid"}
 
 _INPUTS = closed(
@@ -84,7 +93,8 @@ _ATTEMPT = closed(
         "finished_at": or_null(TIME),
         "outcome": or_null(words(OutcomeKind)),
         "reason": or_null(STRING),
-    }
+    },
+    of="attempt",
 )
 _DELIVERY = closed(
     {
@@ -98,9 +108,36 @@ _DELIVERY = closed(
         "attempts": listed(_ATTEMPT),
     }
 )
+_TRANSITION = closed(
+    {
+        "seq": {"type": "integer", "minimum": 1},
+        "recorded_at": TIME,
+        "occurred_at": TIME,
+        "event_id": ID,
+        "notice_id": UUID,
+        "reset_request_id": ID,
+        "correlation_id": or_null(STRING),
+        "channel": or_null(words(Channel)),
+        "attempt": or_null({"type": "integer", "minimum": 1}),
+        "actor": STRING,
+        "from_state": or_null(words(DeliveryState)),
+        "to_state": or_null(words(DeliveryState)),
+        "reason": words(Reason),
+        "detail": or_null(STRING),
+        "provider": or_null(STRING),
+        "provider_ref": or_null(STRING),
+        "receipt_id": or_null(UUID),
+        "remaining_us": {"type": "integer"},
+        "template_revision": STRING,
+        "policy_revision": COUNT,
+        "evidence": or_null(STRING | {"contentMediaType": "application/json"}),
+        "prev_hash": HASH,
+        "hash": HASH,
+    }
+)
 _BASIS = closed(
     {
-        "mode": words(PolicyMode),
+        "mode": words([*PolicyMode, ""]),
         "decision_id": or_null(STRING),
         "digest": or_null(STRING),
         "inputs": {"type": "object"},
@@ -117,6 +154,7 @@ _FAULT = closed(
         "detail": STRING,
     },
     optional=("parameter", "header", "limit"),
+    of="fault",
 )
 _PROBLEM = closed(
     {
@@ -129,6 +167,7 @@ _PROBLEM = closed(
         "errors": listed(_FAULT),
     },
     optional=("errors",),
+    of="problem",
 )
 
 SCHEMAS: Final[dict[str, Schema]] = {
@@ -141,7 +180,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "ticket_id": ID,
             "requested_at": TIME,
             "expires_at": TIME,
-            "template": closed({"id": ID, "revision": ID}),
+            "template": closed({"id": ID, "revision": ID}, of="template"),
             "locale": STRING,
             "policy": _POLICY,
             "destinations": _DESTINATIONS,
@@ -174,7 +213,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "event_id": ID,
             "reset_request_id": ID,
             "state": words(NoticeState),
-            "support_word": STRING,
+            "support_word": words(SupportWord),
             "headline": STRING,
             "customer_action": STRING,
             "expires_at": TIME,
@@ -182,15 +221,17 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "remaining_s": {"type": "number", "minimum": 0},
             "on_hold": FLAG,
             "policy_revision": COUNT,
-            "template": closed({"id": STRING, "revision": STRING}),
+            "template": closed({"id": STRING, "revision": STRING}, of="template"),
             "basis": _BASIS,
             "deliveries": listed(_DELIVERY),
         }
     ),
     "Transitions": closed(
-        {"transitions": listed({"type": "object"}), "next": or_null(COUNT)},
+        {"transitions": listed(_TRANSITION), "next": or_null(COUNT)},
     ),
-    "CancelRequest": closed({"reason": words(CancelReason), "event_id": ID}, optional=["event_id"]),
+    "CancelRequest": closed(
+        {"reason": words(CancelReason), "event_id": ID}, optional=["event_id"], of="cancel"
+    ),
     "Cancellation": closed(
         {
             "state": words(NoticeState),
@@ -208,7 +249,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "notification_id": UUID,
                         "event_id": ID,
                         "state": words(NoticeState),
-                        "support_word": STRING,
+                        "support_word": words(SupportWord),
                         "expires_at": TIME,
                     }
                 )
@@ -219,7 +260,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Readiness": closed(
         {
             "ready": FLAG,
-            "parts": listed(closed({"part": STRING, "ok": FLAG, "detail": STRING})),
+            "parts": listed(closed({"part": STRING, "ok": FLAG, "detail": STRING}, of="part")),
         }
     ),
     "Problem": _PROBLEM,

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from flask import Flask
 from standardwebhooks import Webhook
@@ -89,6 +90,7 @@ class Backstage:
     result: AdmissionResult | None = None
     earlier: AdmissionResult | None = None
     wait_s: float | None = None
+    rows: int = 9
     rules: EventRules = RULES
 
     def _trouble(self) -> None:
@@ -107,8 +109,9 @@ class Backstage:
 
     def transitions(self, event_id: str, after: int, limit: int) -> TransitionPage | None:
         self.looked_up.append(event_id)
-        rows = [{"sequence": n, "hash": "00"} for n in range(after + 1, min(after + limit, 9) + 1)]
-        following = int(str(rows[-1]["sequence"])) if rows and rows[-1]["sequence"] != 9 else None
+        last = min(after + limit, self.rows)
+        rows = [transition(event_id, seq) for seq in range(after + 1, last + 1)]
+        following = last if rows and last < self.rows else None
         return TransitionPage(rows, following) if event_id.startswith("evt-") else None
 
     def cancel(
@@ -146,6 +149,35 @@ def answer_to(event: ResetEvent, *, replayed: bool = False) -> Admitted:
     return Admitted(
         NOTICE, event.event_id, NoticeState.EMAIL_PENDING, event.expires_at, None, replayed
     )
+
+
+def transition(event_id: str, seq: int) -> dict[str, object]:
+    now = datetime.now(UTC)
+    return {
+        "seq": seq,
+        "recorded_at": now,
+        "occurred_at": now,
+        "event_id": event_id,
+        "notice_id": UUID(NOTICE),
+        "reset_request_id": "req-1",
+        "correlation_id": None,
+        "channel": "email",
+        "attempt": 1,
+        "actor": "service",
+        "from_state": "queued",
+        "to_state": "claimed",
+        "reason": "claimed",
+        "detail": None,
+        "provider": "smtp",
+        "provider_ref": None,
+        "receipt_id": None,
+        "remaining_us": -1,
+        "template_revision": "password-reset@1",
+        "policy_revision": 1,
+        "evidence": '{"region": "GB"}',
+        "prev_hash": "00" * 32,
+        "hash": "11" * 32,
+    }
 
 
 def status_of(event_id: str) -> NoticeStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from jsonschema import Draft202012Validator, ValidationError
 from werkzeug.test import TestResponse
 
 from notifier.domain.event_document import EventInvalid, EventRules, parse_event
+from notifier.store.database import StoreUnavailable
 from notifier.web.machines.openapi import build_document
 from notifier.web.services import PartReport
 from tests.web.machines.edge import NOTICE, Edge, event_document
@@ -67,6 +69,87 @@ def test_every_path_parameter_is_described(document: dict[str, Any]) -> None:
             assert described == set(re.findall(r"{(\w+)}", path))
 
 
+def objects(schema: object) -> Iterator[dict[str, Any]]:
+    """Every object's schema within a schema."""
+    if isinstance(schema, list):
+        for each in schema:
+            yield from objects(each)
+    if isinstance(schema, dict):
+        if isinstance(schema.get("properties"), dict):
+            yield schema
+        for each in schema.values():
+            yield from objects(each)
+
+
+def test_every_field_says_what_it_is(document: dict[str, Any]) -> None:
+    fields = [
+        (name, field)
+        for each in objects(document["components"]["schemas"])
+        for name, field in each["properties"].items()
+    ]
+    assert len(fields) > 80
+    for name, field in fields:
+        assert field.get("description", "").endswith("."), name
+    for item in document["paths"].values():
+        for operation in item.values():
+            for parameter in operation.get("parameters", []):
+                assert parameter["description"].endswith("."), parameter
+
+
+def test_each_answer_that_asks_to_come_again_names_the_header_that_says_when(
+    document: dict[str, Any],
+) -> None:
+    seen = 0
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            for status, answer in operation["responses"].items():
+                described = follow(document, answer)
+                if status in {"429", "503"} and path != "/readyz":
+                    schema = described["headers"]["Retry-After"]["schema"]
+                    assert (schema["type"], schema["minimum"]) == ("integer", 1)
+                    seen += 1
+                else:
+                    assert "Retry-After" not in described.get("headers", {}), (path, method)
+    assert seen >= 7
+
+
+def test_the_headers_that_sign_are_described_wherever_one_signs(document: dict[str, Any]) -> None:
+    signed = [
+        operation
+        for item in document["paths"].values()
+        for operation in item.values()
+        if operation.get("security") == [{"signature": []}]
+    ]
+    assert len(signed) == 2
+    for operation in signed:
+        described = {p["name"]: p for p in operation["parameters"]}
+        for name in ("webhook-id", "webhook-timestamp"):
+            assert (described[name]["in"], described[name]["required"]) == ("header", True)
+
+
+def test_the_page_of_a_trail_has_the_size_that_is_described(
+    edge: Edge, document: dict[str, Any]
+) -> None:
+    path = "/v1/reset-events/{event_id}/transitions"
+    parameters = {p["name"]: p for p in document["paths"][path]["get"]["parameters"]}
+    limit = parameters["limit"]["schema"]
+    assert (limit["minimum"], limit["maximum"], limit["default"]) == (1, 500, 200)
+    edge.behind.rows = 600
+    for asked, rows in (("", 200), ("?limit=0", 1), ("?limit=501", 500), ("?limit=7", 7)):
+        answer = edge.ask("GET", f"/v1/reset-events/evt-1/transitions{asked}", "status-token")
+        assert len(json.loads(answer.text)["transitions"]) == rows
+    assert "nearest" in parameters["limit"]["description"]
+
+
+def test_a_key_beside_the_body_is_described_as_one_that_only_agrees(
+    document: dict[str, Any],
+) -> None:
+    parameters = document["paths"]["/v1/reset-events"]["post"]["parameters"]
+    [key] = [each for each in parameters if each["name"] == "Idempotency-Key"]
+    assert "not signed" in key["description"]
+    assert "422" in key["description"]
+
+
 def test_callbacks_are_described_where_providers_have_them() -> None:
     paths = build_document(["/callbacks/postmark"])["paths"]
     assert set(paths["/callbacks/postmark"]) == {"post"}
@@ -106,6 +189,15 @@ def test_answers_of_every_kind_have_the_described_form(
     for path, body in posts:
         check(document, path, "post", edge.post(body, path.format(event_id="evt-1")))
         check(document, path, "post", edge.ask("POST", path.format(event_id="evt-1")))
+    for path, method in ((event, "get"), (trail, "get"), (ticket, "get"), (link, "put")):
+        odd = path.format(event_id="a b", ticket_id="a b", notification_id=NOTICE)
+        check(document, path, method, edge.ask(method.upper(), odd, "status-token"))
+    check(document, cancel, "post", edge.post({"reason": "used"}, cancel.format(event_id="a b")))
+    edge.behind.fault = StoreUnavailable("PoolTimeout")
+    for path, body in posts[:1] + posts[4:5]:
+        check(document, path, "post", edge.post(body, path.format(event_id="evt-1")))
+    check(document, event, "get", edge.ask("GET", event.format(event_id="evt-1"), "status-token"))
+    edge.behind.fault = None
     gets = [(event, "get"), (trail, "get"), (ticket, "get"), (link, "put")]
     for path, method in gets:
         for token in (None, "status-token", "tickets-token"):

@@ -88,7 +88,7 @@ def test_the_trail_is_paged_by_sequence(edge: Edge) -> None:
     while after is not None:
         answer = edge.ask("GET", f"{TRAIL}?after={after}&limit=4", "status-token")
         page = json.loads(answer.text)
-        seen += [row["sequence"] for row in page["transitions"]]
+        seen += [row["seq"] for row in page["transitions"]]
         after = page["next"]
     assert seen == list(range(1, 10))
 
