@@ -333,7 +333,7 @@ CREATE TRIGGER transition_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON not
     FOR EACH STATEMENT EXECUTE FUNCTION notifier.refuse_change();
 CREATE TRIGGER policy_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON notifier.policy_revision
     FOR EACH STATEMENT EXECUTE FUNCTION notifier.refuse_change();
-CREATE TRIGGER admission_append_only BEFORE DELETE OR TRUNCATE ON notifier.admission
+CREATE TRIGGER admission_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON notifier.admission
     FOR EACH STATEMENT EXECUTE FUNCTION notifier.refuse_change();
 
 -- ---------------------------------------------------------------- operators

@@ -27,6 +27,7 @@ def upgrade() -> None:
         "0001_alerts.sql",
         "0001_sender_domains.sql",
         "0001_single_sign_on.sql",
+        "0001_never_rewritten.sql",
         "0001_roles.sql",
     ):
         # Straight to the driver: no placeholders are looked for in the SQL.

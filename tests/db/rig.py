@@ -27,6 +27,7 @@ from notifier.store.ledger import intent as intents
 from notifier.store.ledger.claim import Claim
 from notifier.store.ledger.intent import Intent
 from notifier.store.trail import TrailEntry
+from tests.database import rewriting
 
 Row = dict[str, Any]
 
@@ -200,6 +201,11 @@ class Rig:
 
     def run(self, statement: str, *values: Any) -> None:
         with self.database.connection() as connection:
+            connection.execute(statement, values)
+
+    def rewrite(self, table: str, statement: str, *values: Any) -> None:
+        """Change what the product never changes, to see what it makes of it."""
+        with self.database.connection() as connection, rewriting(connection, table):
             connection.execute(statement, values)
 
     def one(self, query: str, *values: Any) -> Row:

@@ -310,5 +310,43 @@ EDGE_GUARDS: tuple[Guard, ...] = (
     _appended_only(
         "admission", "admission_append_only", "an id that was forgotten is admitted a second time"
     ),
+    _appended_only(
+        "ticket_link", "ticket_link_append_only", "a ticket is put on another person's notice"
+    ),
+    _appended_only(
+        "template_revision", "template_append_only", "a text that was sent passes for another"
+    ),
+    Guard(
+        "admission's keys cannot be changed",
+        "P1",
+        "an event is sent again under the keys that it lost",
+        Replaced(
+            "migrations/sql/0001_foundation.sql",
+            "admission_append_only BEFORE UPDATE OR DELETE",
+            "admission_append_only BEFORE DELETE",
+        ),
+        "tests/db/test_trail_is_append_only.py::"
+        "test_p8_not_even_the_owner_can_alter_or_remove_what_was_written",
+    ),
+    Guard(
+        "what is written once is not rewritten",
+        "P8",
+        "whom and what an attempt was for is changed afterwards",
+        Migrated("DROP TRIGGER attempt_never_rewritten ON notifier.attempt"),
+        "tests/db/test_trail_is_append_only.py::"
+        "test_p8_not_even_the_owner_rewrites_what_is_written_once",
+    ),
+    Guard(
+        "the application's role may write no column that its code does not",
+        "P8",
+        "a hole in the application that switches triggers off rewrites what was decided",
+        Replaced(
+            "migrations/sql/0001_roles.sql",
+            "            EXECUTE format('REVOKE UPDATE ON %s FROM notifier_app', guarded.relation);\n",
+            "",
+        ),
+        "tests/db/test_trail_is_append_only.py::"
+        "test_p8_the_application_cannot_alter_the_trail_even_without_triggers",
+    ),
     _appended_only("read_audit", "read_audit_append_only", "who looked at what is rewritten"),
 )

@@ -12,6 +12,7 @@ from psycopg.rows import DictRow
 from notifier.flow import halts
 from notifier.store.database import Database
 from peers.events import Event
+from tests.database import rewriting
 from tests.leaks.stage import PATIENCE_S, Stage
 from tests.leaks.wire import Wire
 
@@ -108,10 +109,12 @@ def poison(stage: Stage, connection: Connection) -> Event:
         halts.engage(database, scope=scope, reason="test", by="test")
         assert stage.post(event).status == 202
         change = "UPDATE notice SET policy_revision = %s WHERE event_id = %s"
-        connection.execute(change, [999, event["event_id"]])
+        with rewriting(connection, "notice"):
+            connection.execute(change, [999, event["event_id"]])
         halts.release(database, scope=scope, reason="test", by="test")
         until(lambda: said(stage, "a delivery failed"), "a worker that failed on a row")
-        connection.execute(change, [1, event["event_id"]])
+        with rewriting(connection, "notice"):
+            connection.execute(change, [1, event["event_id"]])
     finally:
         database.close()
     return event

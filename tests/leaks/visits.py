@@ -7,6 +7,7 @@ from notifier.accounts.permissions import Role
 from notifier.flow import halts
 from notifier.store.database import Database
 from peers.events import Event
+from tests.database import rewriting
 from tests.leaks.faults import Connection, changed
 from tests.leaks.stage import Stage
 from tests.leaks.wire import Wire
@@ -29,7 +30,8 @@ def signed_in(stage: Stage) -> list[Wire]:
     halts.engage(database, scope="account:nobody", reason="markup", by="test")
     with database.connection() as connection:
         # The check of reasons keeps it out by now; a page must not rely on that.
-        connection.execute("UPDATE halt SET reason = %s", [MARKUP])
+        with rewriting(connection, "halt"):
+            connection.execute("UPDATE halt SET reason = %s", [MARKUP])
         for role in ROLES:
             wire = Wire(str(role), stage.port)
             by_link = role is Role.ON_CALL

@@ -235,7 +235,7 @@ def test_p1_a_reference_and_a_key_are_never_given_twice(rig: Rig) -> None:
 
     rig.intent(other, "ref-2")
     with pytest.raises(psycopg.errors.UniqueViolation, match="attempt_key_once"):
-        rig.run("UPDATE attempt SET key = 'one for both'")
+        rig.rewrite("attempt", "UPDATE attempt SET key = 'one for both'")
 
 
 def test_p6_a_cancel_and_an_intent_at_once_never_both_win(rig: Rig) -> None:

@@ -22,6 +22,7 @@ from notifier.store.reads import trail, trail_export
 from notifier.store.reads.trail_export import Scope
 from notifier.web.people.export_sources import SOURCES
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import FATES, QUEUED, Script
 from tests.people_pages import Browser, audit_rows
 
@@ -114,7 +115,7 @@ def test_a_filter_goes_with_the_file_in_words_and_as_parameters(
 def test_a_region_narrows_the_file_as_it_narrows_the_list(
     on_call: Browser, notices: dict[str, UUID], database: Database
 ) -> None:
-    with database.connection() as connection:
+    with database.connection() as connection, rewriting(connection, "reset_event"):
         connection.execute(
             "UPDATE reset_event SET region = 'DE' WHERE notice_id = %s", [notices["failed"]]
         )

@@ -16,6 +16,7 @@ from notifier.domain.reasons import Detail
 from notifier.store.reads import failures as reads
 from notifier.web.people import phrases
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import FAILED, UNKNOWN, Script, Step, admitted, sending
 from tests.people_pages import Browser
 from tests.signals import seeding
@@ -285,9 +286,10 @@ def test_a_region_narrows_the_table_the_rows_behind_it_and_the_trend(
     support: Browser, failed: dict[str, UUID], database: Database
 ) -> None:
     with database.connection() as connection:
-        connection.execute(
-            "UPDATE reset_event SET region = 'DE' WHERE notice_id = %s", [failed["text"]]
-        )
+        with rewriting(connection, "reset_event"):
+            connection.execute(
+                "UPDATE reset_event SET region = 'DE' WHERE notice_id = %s", [failed["text"]]
+            )
         now = people_seed.database_now(connection)
         seeding.count(connection, now, "refused", 1, reason="unclassified", region="DE")
     assert cells(support, "&region=DE") == {("unclassified", "sms"): 1}

@@ -11,6 +11,7 @@ from notifier.accounts.permissions import Role
 from notifier.flow import halts
 from notifier.store.reads.halts import load_held_back
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import ON_ITS_WAY, QUEUED, Script, admitted
 from tests.people_pages import Browser, audit_rows
 
@@ -291,7 +292,7 @@ def test_halts_are_there_for_programs_with_text_that_runs_nowhere(
     on_call: Browser, database: Database, form: str
 ) -> None:
     halts.engage(database, scope="all", reason="drill", by="otto")
-    with database.connection() as connection:
+    with database.connection() as connection, rewriting(connection, "halt"):
         connection.execute("UPDATE halt SET reason = '=cmd|calc'")
     answer = on_call.get(f"/halts?format={form}")
     text: dict[str, Any] = {"csv": '"\'=cmd|calc"', "json": '"=cmd|calc"', "ndjson": '"=cmd|calc"'}

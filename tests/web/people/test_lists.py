@@ -15,6 +15,7 @@ import pytest
 from notifier.store.database import Database
 from notifier.store.reads import expired
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import EXPIRED_UNKNOWN, QUEUED, TEXTED, UNKNOWN, Script
 from tests.people_pages import Browser
 from tests.signals import seeding
@@ -305,10 +306,11 @@ def test_a_region_narrows_expired_its_pages_its_chart_and_its_links(
 ) -> None:
     with database.connection() as connection:
         people_seed.seed_many(connection, 60, LISTS["/expired"])
-        connection.execute(
-            "UPDATE reset_event SET region = 'DE' WHERE notice_id IN"
-            " (SELECT notice_id FROM notice ORDER BY notice_id LIMIT 30)"
-        )
+        with rewriting(connection, "reset_event"):
+            connection.execute(
+                "UPDATE reset_event SET region = 'DE' WHERE notice_id IN"
+                " (SELECT notice_id FROM notice ORDER BY notice_id LIMIT 30)"
+            )
         now = people_seed.database_now(connection)
         for region, n in (("DE", 30), ("GB", 31)):
             seeding.count(connection, now, "expired", n, reason="window_closed", region=region)
@@ -336,10 +338,11 @@ def test_a_region_is_looked_for_in_ten_thousand_expired_notices_and_then_further
     monkeypatch.setattr(expired, "COUNT_CAP", 40)
     with database.connection() as connection:
         people_seed.seed_many(connection, 60, LISTS["/expired"])
-        connection.execute(
-            "UPDATE reset_event SET region = 'DE' WHERE notice_id IN"
-            " (SELECT notice_id FROM notice ORDER BY notice_id LIMIT 5)"
-        )
+        with rewriting(connection, "reset_event"):
+            connection.execute(
+                "UPDATE reset_event SET region = 'DE' WHERE notice_id IN"
+                " (SELECT notice_id FROM notice ORDER BY notice_id LIMIT 5)"
+            )
     page = support.get("/expired?region=DE").text
     assert "None on this page" in page
     behind = linked(_NEXT, page)

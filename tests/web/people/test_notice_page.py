@@ -18,6 +18,7 @@ from notifier.store.reads.notice import load_notice
 from notifier.store.reads.notice_story import wording_of
 from notifier.web.people import phrases
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import FATES, UNKNOWN, Script, Step, admitted, sending
 from tests.people_pages import Browser
 
@@ -223,7 +224,7 @@ def test_receipts_show_when_something_occurred_and_when_we_learnt_of_it(
     assert "What the provider told us" in seen
     assert "11 min later" in seen
     assert "after expiry postmark, by itself" in seen
-    with database.connection() as connection:
+    with database.connection() as connection, rewriting(connection, "receipt"):
         connection.execute("UPDATE receipt SET occurred_at = NULL")
     for path in (f"/n/{notices['expired_dead_link']}", "/expired"):
         page = support.get(path).text

@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from tests import people_seed
+from tests.database import rewriting
 from tests.people_fates import ACCEPTED, CANCELED, Script, Step
 from tests.people_pages import Browser
 from tests.web.people.test_notice_page import text_of, timeline_of
@@ -27,7 +28,7 @@ def test_a_mailbox_that_is_full_is_told_at_the_top(support: Browser, database: D
     script = Script("full", "email_pending", steps, receipts=[(5, 6, "delayed")])
     path = seeded(database, script)
     assert "It is delayed there." in support.get(path).text
-    with database.connection() as connection:
+    with database.connection() as connection, rewriting(connection, "receipt"):
         connection.execute("UPDATE receipt SET detail = 'mailbox_full'")
     page = text_of(support.get(path).text)
     assert "because the mailbox is full" in page
