@@ -342,8 +342,8 @@ EDGE_GUARDS: tuple[Guard, ...] = (
         "a hole in the application that switches triggers off rewrites what was decided",
         Replaced(
             "migrations/sql/0001_roles.sql",
-            "            EXECUTE format('REVOKE UPDATE ON %s FROM notifier_app', guarded.relation);\n",
-            "",
+            "format('REVOKE UPDATE ON %s FROM notifier_app', guarded.relation)",
+            "'SELECT 1'",
         ),
         "tests/db/test_trail_is_append_only.py::"
         "test_p8_the_application_cannot_alter_the_trail_even_without_triggers",
