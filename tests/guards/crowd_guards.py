@@ -60,6 +60,18 @@ CROWD_GUARDS: tuple[Guard, ...] = (
         f"{AT_GATE}test_a_body_that_was_broken_off_is_told_from_a_whole_one",
     ),
     Guard(
+        "of a text without end nothing is looked at",
+        "P2",
+        "one form keeps the interpreter busy for half a minute, and nobody is answered",
+        Replaced(
+            "notifier/web/people/search.py",
+            "        if len(text) > LONGEST:\n",
+            "        if False:\n",
+        ),
+        "tests/web/people/test_search.py::"
+        "test_of_what_is_longer_than_any_name_and_address_nothing_is_looked_at",
+    ),
+    Guard(
         "a connection on which nothing moves is cut",
         "P2",
         "senders who stall keep their threads for as long as they like",

@@ -17,7 +17,7 @@ _LABEL: Final = re.compile(
     re.IGNORECASE,
 )
 _OURS: Final = re.compile(r"https?://[^/?#\s]+/[ntera]/([A-Za-z0-9._:-]{1,128})(?:[/?#]\S*)?")
-_NAMED: Final = re.compile(r"[^<>@]*<([^<>\s]+@[^<>\s]+)>")
+_NAMED: Final = re.compile(r"[^<>@]*<([^<>@\s]+@[^<>@\s]+)>")
 _NUMBER: Final = re.compile(r"[+0-9 ().\-]{6,}")
 
 

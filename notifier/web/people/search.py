@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 TOKEN_LIFE: Final = timedelta(minutes=15)
 LONGEST: Final = 320
+"""Characters that are looked at: the longest address there is, with a name before it."""
 _NUMBER_LIKE: Final = re.compile(r"[+0-9 ().\-]{6,}")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 PATHS: Final = {Key.TICKET: "t", Key.EVENT: "e", Key.RESET_REQUEST: "r", Key.ACCOUNT: "a"}
@@ -87,6 +88,8 @@ def search() -> ResponseReturnValue:
         return _ask_again(_EMPTY)
     with services().database.connection() as connection:
         rate_limits.count(connection, rate_limits.LOOK_UPS, visitor().name)
+        if len(text) > LONGEST:
+            return _ask_again(_NOTHING_KNOWN)
         thing = meant(text)
         for each in dict.fromkeys((text, thing)):
             found = _by_id(connection, each) if is_id(each) else None
@@ -104,8 +107,6 @@ def search() -> ResponseReturnValue:
 
 def _destination(text: str) -> tuple[Destination, ...] | Hint | None:
     """The destinations that were meant, a hint, or None for an id that leads nowhere."""
-    if len(text) > LONGEST:
-        return _NOTHING_KNOWN
     if "@" in text:
         return _addresses(text) or _NO_ADDRESS
     if _NUMBER_LIKE.fullmatch(text):

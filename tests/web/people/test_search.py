@@ -10,6 +10,7 @@ import pytest
 from flask import Flask
 
 from notifier.accounts.permissions import Role
+from notifier.web.people.search import LONGEST
 from tests import people_seed
 from tests.database import Clock
 from tests.people_fates import FATES
@@ -43,6 +44,17 @@ def test_what_is_pasted_with_its_surroundings_leads_there_too(
     ):
         page = support.get(str(support.find(text).location)).text
         assert str(notices["delivered"]) in page, text
+
+
+def test_of_what_is_longer_than_any_name_and_address_nothing_is_looked_at(
+    support: Browser, notices: dict[str, UUID]
+) -> None:
+    within = f"{'J' * (LONGEST - len(ADDRESS) - 2)}<{ADDRESS}>"
+    assert len(within) == LONGEST
+    assert support.find(within).status_code == 303
+    beyond = support.find(f"J{within}")
+    assert beyond.status_code == 422
+    assert "Nothing was searched" in beyond.text
 
 
 def test_what_is_not_found_says_what_to_do_on_the_phone(support: Browser) -> None:

@@ -1,0 +1,91 @@
+"""What no browser of an honest person sends: it costs little, and it breaks nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import pytest
+from flask import Flask, Request
+from werkzeug.datastructures import ImmutableMultiDict
+from werkzeug.utils import cached_property
+
+from notifier.accounts.permissions import Role
+from notifier.domain.policy import default_policy
+from notifier.flow import halts
+from notifier.flow.policies import PolicyShelf
+from notifier.web.documents import FORM_LIMIT
+from tests.people_alerts import open_alert
+from tests.people_pages import Browser, csrf_token, signed_in
+from tests.web.people.test_gate import PAGES, POSTS, Ids
+
+if TYPE_CHECKING:
+    from notifier.store.database import Database
+
+    Fields = ImmutableMultiDict[str, str]
+
+REPEATED = ("@", "<@", " ", "1 ", "+1(", '"\t', "://", "ticket ", "x,")
+CPU_LIMIT_S = 2.0
+"""An expression that is quadratic in a form's length takes tens of seconds, others milliseconds."""
+
+
+class Everywhere(ImmutableMultiDict[str, str]):
+    """A form or query in which every field but the token holds `value`."""
+
+    value = ""
+
+    def get(self, key: str, *args: Any, **more: Any) -> Any:
+        return super().get(key, *args, **more) if key == "csrf_token" else self[key]
+
+    def __getitem__(self, key: str) -> str:
+        return super().__getitem__(key) if key == "csrf_token" else self.value
+
+
+class Nasty(Request):
+    """A request as somebody writes it who wants it to take long."""
+
+    @cached_property
+    def form(self) -> Fields:
+        return Everywhere(super().form)
+
+    @cached_property
+    def args(self) -> Fields:
+        return Everywhere(super().args)
+
+
+@pytest.fixture
+def admin(app: Flask, database: Database) -> Browser:
+    PolicyShelf(database).begin(default_policy(), "start")
+    return signed_in(app, database, Role.ADMIN)
+
+
+@pytest.fixture
+def ids(database: Database, notices: dict[str, UUID]) -> Ids:
+    halt = halts.engage(database, scope="event:evt-x", reason="drill", by="cli").halt.halt_id
+    with database.connection() as connection:
+        alert = open_alert(connection)
+    made = {"notice": notices["failed"], "halt": halt, "alert": alert, "export": UUID(int=1)}
+    return {name: str(each) for name, each in made.items()}
+
+
+@pytest.mark.parametrize("repeated", REPEATED)
+def test_no_text_of_a_form_s_length_keeps_the_interpreter_busy(
+    app: Flask, admin: Browser, ids: Ids, repeated: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = csrf_token(admin.get("/").text)
+    app.request_class = Nasty
+    slow = {}
+    for start in ("", "+", "<", "1", "?"):
+        monkeypatch.setattr(Everywhere, "value", start + repeated * (FORM_LIMIT // len(repeated)))
+        for name, route in (PAGES if start == "?" else POSTS).items():
+            if name == "sign_out":
+                continue
+            began = time.thread_time()
+            answer = admin.client.open(
+                route.path.format(**ids), method=route.method, data={"csrf_token": token}
+            )
+            took_s = time.thread_time() - began
+            if took_s > CPU_LIMIT_S or answer.status_code >= 500:
+                slow[start, name] = took_s, answer.status_code
+    assert not slow
