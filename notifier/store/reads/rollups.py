@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from sys import intern
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -194,10 +195,13 @@ def load_minutes(
 
 
 def _added(signals: Sequence[str], counts: Sequence[int]) -> Mapping[str, int]:
-    """Sums by signal; here and not in the statement, where it costs several times as much."""
+    """Sums by signal; here and not in the statement, where it costs several times as much.
+
+    Each name is there once, which halves what is kept of an hour.
+    """
     sums: dict[str, int] = {}
-    for signal, n in zip(signals, counts, strict=True):
-        sums[signal] = sums.get(signal, 0) + n
+    for name, n in zip(map(intern, signals), counts, strict=True):
+        sums[name] = sums.get(name, 0) + n
     return sums
 
 
