@@ -26,7 +26,7 @@ browser: setup
 pooler: setup
 	@$(VENV)/python -m setup.pooler
 
-run: setup ## the product with stand-ins for its surroundings and light traffic
+run: setup ## the product with stand-ins and light traffic; ARGS="--port N" chooses its port
 	@exec $(VENV)/python -m peers.run $(ARGS)
 
 test: setup browser pooler gates ## everything that CI runs, browser tests included

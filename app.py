@@ -19,7 +19,7 @@ from notifier.assembly.application import compose
 from notifier.assembly.pages import bare_app, web_app
 from notifier.logs import configure_logs, log_unraisable
 from notifier.providers import registry
-from notifier.serving import serve
+from notifier.serving import hold, serve
 from notifier.settings import Settings, SettingsInvalid, load_settings
 from notifier.starting import (
     CannotStart,
@@ -66,11 +66,11 @@ def main() -> None:
     try:
         settings = load_settings(os.environ)
         check_pager(settings)
-        with database_at_hand(settings) as url:
+        with hold(settings.bind) as held, database_at_hand(settings) as url:
             require_schema(url)
             start_checks(settings, url)
             print(f"pid {os.getpid()} serves {settings.public_base}", flush=True)  # noqa: T201
-            serve(settings.bind.host, settings.bind.port, partial(started_app, settings, url))
+            serve(held, settings.bind, partial(started_app, settings, url))
     except (SettingsInvalid, CannotStart, registry.NoAdapter) as error:
         sys.exit(str(error))
 

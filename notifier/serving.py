@@ -3,27 +3,35 @@
 The HTTP server runs its worker in a child process. The printed pid is the parent's; when that
 alone is killed, the child must not go on serving or sending, so the kernel is asked to kill it
 with its parent (Linux), and a thread watches for the parent everywhere.
+
+The parent holds the address and the child inherits it: the server's own sockets would share one
+with every other process of the same user, each taking some of the other's requests.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing import util
 from typing import Any, Final
 
 from flask import Flask
+from granian._granian import SocketHolder
 from granian.constants import HTTPModes, Interfaces
-from granian.server import Server
+from granian.server.mp import MPServer
 
 from notifier import silent_lines
 from notifier.logs import server_log_config
+from notifier.setting_values import Bind
+from notifier.starting import CannotStart
 from notifier.web.gate import Gate
 
 PR_SET_PDEATHSIG: Final = 1
@@ -37,31 +45,91 @@ a second with a p99 of 47 ms, 6 gave 607 with 46 ms, 8 gave 585 with 60 ms.
 CONNECTIONS: Final = 256
 """Connections taken at once, each with a thread that may wait for its sender; further ones wait
 in the listen queue. A thread that waits costs some tens of kilobytes."""
+BACKLOG: Final = 1024
+"""Connections that the kernel keeps until one is taken."""
 STOP_LIMIT_S: Final = 30
 """How long the child may take to end what is in hand before it is killed."""
 
 
-def serve(host: str, port: int, build: Callable[[], tuple[Flask, Callable[[], None]]]) -> None:
+def hold(bind: Bind) -> socket.socket:
+    """Take the address, not listening yet. Raises `CannotStart` where somebody listens there.
+
+    Of two that hold it at the same time, the first to listen has it.
+    """
+    with told_by_setting(bind):
+        found = socket.getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM)
+        family, kind, protocol, _, address = found[0]
+        held = socket.socket(family, kind, protocol)
+        try:
+            # Lines of a process that has ended may linger; a listener is not passed over by this.
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            held.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            held.bind(address)
+        except OSError:
+            held.close()
+            raise
+    return held
+
+
+@contextmanager
+def told_by_setting(bind: Bind) -> Iterator[None]:
+    """Raise what the system says about the address as `CannotStart`, with the setting's name."""
+    where = f"[{bind.host}]:{bind.port}" if ":" in bind.host else f"{bind.host}:{bind.port}"
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            why = f"({where} is taken by another process); stop that one, or choose another port"
+        else:
+            why = f"({where}: {error.strerror}); it wants host:port of this machine"
+        raise CannotStart(f"NOTIFIER_BIND cannot be used {why}") from None
+
+
+class _Server(MPServer):
+    """The HTTP server on a socket that listens already.
+
+    What it overrides is how the library hands a socket on where it cannot have the kernel share
+    an address; that works everywhere.
+    """
+
+    def __init__(self, listening: socket.socket, **options: Any) -> None:
+        super().__init__("app", **options)
+        self._listening = listening
+
+    def _init_shared_socket(self) -> None:
+        self._sso = self._listening
+        backlog = (self.backlog,) if sys.platform == "linux" else ()
+        holder: Any = SocketHolder  # what it takes differs from what it declares
+        self._shd = holder(self._sso.fileno(), False, *backlog)
+
+
+def serve(
+    held: socket.socket, bind: Bind, build: Callable[[], tuple[Flask, Callable[[], None]]]
+) -> None:
     """Serve until SIGTERM or SIGINT; raises SystemExit with 1 where the child failed.
 
-    `build` runs in the child: it gives the application and what to call at its end.
+    `held` is the address, from `hold`. `build` runs in the child: it gives the application and
+    what to call at its end. Raises `CannotStart` where somebody else listens there by now.
     """
     parent = os.getpid()
+    with told_by_setting(bind):
+        held.listen(BACKLOG)
 
     def load(*_: Any, **__: Any) -> Flask:
         die_with(parent)
         hear_signals()
-        silent_lines.watch(port)
+        silent_lines.watch(bind.port)
         app, stop = build()
         app.wsgi_app = Gate(app.wsgi_app, REQUESTS_AT_ONCE)  # type: ignore[method-assign]
         # The last thing a child process does, after it has answered its last request.
         util.Finalize(None, stop, exitpriority=100)
         return app
 
-    server = Server(
-        "app",
-        address=host,
-        port=port,
+    server = _Server(
+        held,
+        address=bind.host,
+        port=bind.port,
+        backlog=BACKLOG,
         interface=Interfaces.WSGI,
         workers=1,
         blocking_threads=CONNECTIONS,

@@ -204,7 +204,7 @@ def free_port(preferred: int) -> int:
 def _app_port(preferred: int) -> int:
     port = free_port(preferred)
     if port != preferred:
-        _say(f"Port {preferred} is taken; using {port}.")
+        _say(f'Port {preferred} is taken; using {port}. Choose one: make run ARGS="--port N"')
     return port
 
 
