@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from notifier.domain.policy_alerts import ALERT_DEFAULTS
 from notifier.domain.policy_checks import contradictions
+from notifier.domain.policy_limits import within_limits
 from notifier.domain.policy_retention import RETENTION_DEFAULTS
 from notifier.domain.states import Channel
 
@@ -166,15 +167,28 @@ class Policy(_Part):
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Self:
-        """The policy of a stored document; raises `PolicyInvalid`."""
-        try:
-            policy = cls.model_validate(_over_defaults(document))
-        except ValidationError as error:
-            raise PolicyInvalid(_problems_of(error)) from None
+        """The policy of a document, judged as a whole; raises `PolicyInvalid`."""
+        policy = cls._read(document)
         found = [Problem(*each) for each in contradictions(policy)]
         if found:
             raise PolicyInvalid(found)
         return policy
+
+    @classmethod
+    def from_stored(cls, document: Mapping[str, Any]) -> Self:
+        """The policy of a revision that was judged when it was kept.
+
+        A number that was permitted then, and is past a limit of today, is held to the limit.
+        Raises `PolicyInvalid` where a value is of no kind that can be read.
+        """
+        return cls._read(within_limits(document))
+
+    @classmethod
+    def _read(cls, document: Mapping[str, Any]) -> Self:
+        try:
+            return cls.model_validate(_over_defaults(document))
+        except ValidationError as error:
+            raise PolicyInvalid(_problems_of(error)) from None
 
     def to_document(self) -> dict[str, Any]:
         """Every key with its value, as plain JSON; `from_document` takes it back."""

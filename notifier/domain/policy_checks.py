@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from notifier.domain.call_limits import LINK_LIMIT_S
 from notifier.domain.contradiction import Contradiction
 from notifier.domain.policy_alerts import alert_contradictions
+from notifier.domain.policy_limits import limit_contradictions
 from notifier.domain.policy_retention import retention_contradictions
 from notifier.domain.regions import REGIONS
 
@@ -31,6 +32,7 @@ def contradictions(policy: Policy) -> list[Contradiction]:
         *_reserve(policy),
         *_margins(policy),
         *_life(policy),
+        *limit_contradictions(policy),
         *alert_contradictions(policy.alert),
         *retention_contradictions(policy.retention),
     ]

@@ -16,6 +16,14 @@ RETENTION_DEFAULTS: Final[dict[str, float]] = {
 LEAST_DETAIL_DAYS: Final = 7.0
 """Providers repeat a callback for days, and lists and measured latencies look back a week."""
 
+LEAST_DAYS: Final[dict[str, float]] = {
+    "contact_days": 1.0,
+    "detail_days": LEAST_DETAIL_DAYS,
+    "trail_days": 1.0,
+    "rollup_days": 7.0,
+}
+"""What a notice is looked up by outlasts its life; counts, the week that lists look back."""
+
 MOST_DAYS: Final = 36_500.0
 """A hundred years stand for "never": what is longer leaves the range of dates."""
 
@@ -26,6 +34,10 @@ def retention_contradictions(days: Mapping[str, float]) -> Iterator[tuple[str, s
         if value > MOST_DAYS:
             sentence = f"{name} {value:g} is above {MOST_DAYS:g}, which is a hundred years"
             yield f"/retention/{name}", "too_long", sentence
+    for name, least in LEAST_DAYS.items():
+        if name != "detail_days" and days[name] < least:
+            sentence = f"{name} {days[name]:g} must be at least {least:g}"
+            yield f"/retention/{name}", "too_short", sentence
     if days["detail_days"] < LEAST_DETAIL_DAYS:
         yield (
             "/retention/detail_days",

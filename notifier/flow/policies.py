@@ -56,7 +56,7 @@ def keep(database: Database, policy: Policy, *, base: int, author: str, reason: 
 
 
 def _check_differs(connection: PooledConnection, base: int, policy: Policy) -> None:
-    if policy == Policy.from_document(policies.document_of(connection, base)):
+    if policy == Policy.from_stored(policies.document_of(connection, base)):
         raise PolicyRefused("nothing differs from the revision in force")
 
 
@@ -101,7 +101,7 @@ class PolicyShelf:
         """As `of`, asking on a connection that is at hand."""
         known = self._known.get(revision)
         if known is None:
-            known = Policy.from_document(policies.document_of(connection, revision))
+            known = Policy.from_stored(policies.document_of(connection, revision))
             self._known[revision] = known
         return known
 

@@ -102,7 +102,7 @@ class _Stage:
         """At the next beat of the sweeps' period, and never twice at the same one."""
         if self.next_sweep is not None and self.next_sweep <= due:
             return
-        period = timedelta(seconds=self.notice.policy.sweep_every_s)
+        period = max(timedelta(seconds=self.notice.policy.sweep_every_s), _LEAST)
         due = awake(self.script, max(due, self.notice.now))
         beats = -((self.begins_at - due) // period)
         if self.swept_at is not None and self.begins_at + beats * period <= self.swept_at:

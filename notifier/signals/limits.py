@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from notifier.domain.policy_alerts import ALERT_DEFAULTS
+from notifier.domain.policy_limits import within_limits
 from notifier.store.reads.incident import load_alert_values
 from notifier.store.reads.policies import learnt_life_s
 from notifier.store.reads.signals import LONGEST_LIFE_S, USUAL_LIFE_S
@@ -67,6 +68,6 @@ def limits_of(
 
 def in_force(connection: PooledConnection) -> Limits:
     """As the rules judge by them now: the policy in force, and the life that they last found."""
-    alert = load_alert_values(connection)
+    alert = within_limits({"alert": load_alert_values(connection)})["alert"]
     life_s = alert.get("life_s") or learnt_life_s(connection) or USUAL_LIFE_S
     return limits_of(alert, min(life_s, LONGEST_LIFE_S))

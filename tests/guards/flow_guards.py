@@ -225,4 +225,26 @@ FLOW_GUARDS: tuple[Guard, ...] = (
         "tests/web/people/test_downloads.py::"
         "test_p2_a_reader_holds_no_connection_between_two_parts",
     ),
+    Guard(
+        "a number of a policy has a floor and a ceiling",
+        "P11",
+        "a period of nothing stops the scheduler, and no page can take it back",
+        Replaced(
+            "notifier/domain/policy_checks.py", "        *limit_contradictions(policy),\n", ""
+        ),
+        "tests/web/people/test_policy_limits.py::"
+        "test_a_draft_with_a_number_that_breaks_something_is_refused_and_never_kept",
+    ),
+    Guard(
+        "a kept policy is held to the limits of today",
+        "P11",
+        "one revision from before a limit stops every sweep",
+        Replaced(
+            "notifier/domain/policy.py",
+            "cls._read(within_limits(document))",
+            "cls._read(document)",
+        ),
+        "tests/web/people/test_policy_limits.py::"
+        "test_the_process_works_by_the_limit_where_a_kept_number_is_past_it",
+    ),
 )

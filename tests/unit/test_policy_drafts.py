@@ -43,7 +43,7 @@ def test_a_policy_written_as_a_file_is_read_back_as_the_same_policy(
 
 @given(
     st.floats(min_value=5, max_value=3600, allow_subnormal=False),
-    st.lists(st.floats(min_value=1e-9, max_value=1e7), min_size=1, max_size=20),
+    st.lists(st.floats(min_value=0.1, max_value=1e7), min_size=1, max_size=20),
     st.from_regex(r"[A-Za-z0-9._:-]{1,128}", fullmatch=True),
 )
 def test_any_number_and_code_survives_the_file(

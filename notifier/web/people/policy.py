@@ -154,7 +154,7 @@ def _judged(draft: Draft, *, fault: str | None = None) -> ResponseReturnValue:
         new = Policy.from_document(draft.document)
     except PolicyInvalid as error:
         return _form_page(draft, problems=error.problems, status=422)
-    old = Policy.from_document(draft.base.document)
+    old = Policy.from_stored(draft.base.document)
     if new == old:
         return _form_page(draft, fault=NOTHING_DIFFERS, status=422)
     return _changes_page(draft, old, new, fault=fault)
@@ -199,7 +199,7 @@ def _form_page(  # noqa: PLR0913 - what may stand on one page, by name
     status: int = 200,
 ) -> ResponseReturnValue:
     with services().database.connection() as connection:
-        margins = policy_margins.beside(connection, Policy.from_document(draft.base.document))
+        margins = policy_margins.beside(connection, Policy.from_stored(draft.base.document))
         if history is None:
             history = load_history(connection)
             write_down(connection, Read("list", "policy", None, len(history.rows)))
@@ -239,7 +239,7 @@ def _changes_of(row: RevisionRow) -> list[Change]:
     """What the revision changed; the first one changed nothing."""
     if row.before is None:
         return []
-    return changes(Policy.from_document(row.before).to_document(), full(row))
+    return changes(Policy.from_stored(row.before).to_document(), full(row))
 
 
 def _nothing_yet(error: NoRevision) -> ResponseReturnValue:

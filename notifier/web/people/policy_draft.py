@@ -71,7 +71,7 @@ def rebased(draft: Draft) -> tuple[Draft, list[str]]:
 def proposed(draft: Draft) -> Draft:
     """The draft with every proposal in it that could be made."""
     with services().database.connection() as connection:
-        margins = policy_margins.beside(connection, Policy.from_document(draft.base.document))
+        margins = policy_margins.beside(connection, Policy.from_stored(draft.base.document))
     put_in = policy_form.typed_of(margins.document)
     names = {name for name, new in put_in.items() if new != draft.typed.get(name)}
     kept = {name for name in names if name in margins.proposed}
@@ -80,7 +80,7 @@ def proposed(draft: Draft) -> Draft:
 
 def full(row: RevisionRow) -> dict[str, Any]:
     """The revision's document with every key, also those that came after it."""
-    return Policy.from_document(row.document).to_document()
+    return Policy.from_stored(row.document).to_document()
 
 
 def _newest(connection: PooledConnection) -> RevisionRow:
