@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,8 +25,8 @@ PHRASES: Final = Phrases(
     sentence=phrases.sentence,
     looked=phrases.looked,
     state=lambda state: phrases.badge(state).word,
-    span=times.span,
-    left=times.left_words,
+    span=times.stopwatch,
+    left=partial(times.left_words, written=times.stopwatch),
 )
 MOST_NOTICES: Final = 100_000
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -118,6 +118,7 @@ _FILTERS: Final[dict[str, Any]] = {
     "iso": times.iso,
     "clock": preferences.clock,
     "span": times.span,
+    "long_span": times.long_span,
     "rough": times.rough,
     "ago": times.ago,
     "left_words": times.left_words,

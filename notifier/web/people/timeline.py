@@ -271,4 +271,4 @@ def _is_arrival(row: TransitionRow) -> bool:
 
 def _offset(since: timedelta) -> str:
     sign = "\N{MINUS SIGN}" if since < timedelta(0) else "+"
-    return f"{sign}{times.span(since)}"
+    return f"{sign}{times.stopwatch(since)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
@@ -27,7 +28,22 @@ def clock(moment: datetime, today: datetime | None = None, zone: tzinfo = UTC) -
 
 
 def span(length: timedelta) -> str:
-    """`3:07`, `1:02:09`, `2 d 03:00`; the sign is dropped, so say which way it goes."""
+    """`50 seconds`, `3:07`, `1:02:09`, `2 d 03:00`; the sign is dropped: say which way it goes."""
+    seconds = int(abs(length).total_seconds())
+    if seconds < _MINUTE:
+        return f"{seconds} second{'' if seconds == 1 else 's'}"
+    return stopwatch(length)
+
+
+def long_span(length: timedelta) -> str:
+    """As `span`, with what its first number counts: `3:07 minutes`, `1:02:09 hours`."""
+    seconds = int(abs(length).total_seconds())
+    unit = " minutes" if _MINUTE <= seconds < _HOUR else " hours" if _HOUR <= seconds < _DAY else ""
+    return span(length) + unit
+
+
+def stopwatch(length: timedelta) -> str:
+    """As `span`, but `0:50` below a minute: for columns of offsets."""
     seconds = int(abs(length).total_seconds())
     days, rest = divmod(seconds, _DAY)
     hours, rest = divmod(rest, _HOUR)
@@ -59,13 +75,13 @@ def ago(moment: datetime, now: datetime) -> str:
     return f"{rough(length)} ago"
 
 
-def left_words(remaining: timedelta) -> str:
-    """`3:12 left`, `at expiry` or `expired 2:11 earlier`."""
+def left_words(remaining: timedelta, written: Callable[[timedelta], str] = span) -> str:
+    """`3:12 left`, `at expiry` or `expired 2:11 earlier`, each span as `written`."""
     if abs(remaining) < timedelta(seconds=1):
         return "at expiry"
     if remaining > timedelta(0):
-        return f"{span(remaining)} left"
-    return f"expired {span(remaining)} earlier"
+        return f"{written(remaining)} left"
+    return f"expired {written(remaining)} earlier"
 
 
 def share(part: timedelta, whole: timedelta) -> float:

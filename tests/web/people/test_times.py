@@ -39,6 +39,41 @@ def test_the_day_of_a_time_is_that_of_its_zone() -> None:
     assert times.clock(SUMMER, later) == "1 Jul 2026, 22:30:00 UTC"
 
 
+@pytest.mark.parametrize(
+    ("seconds", "short", "long", "offset"),
+    [
+        (0.9, "0 seconds", "0 seconds", "0:00"),
+        (1, "1 second", "1 second", "0:01"),
+        (-50, "50 seconds", "50 seconds", "0:50"),
+        (59.9, "59 seconds", "59 seconds", "0:59"),
+        (60, "1:00", "1:00 minutes", "1:00"),
+        (3_599, "59:59", "59:59 minutes", "59:59"),
+        (3_729, "1:02:09", "1:02:09 hours", "1:02:09"),
+        (183_600, "2 d 03:00", "2 d 03:00", "2 d 03:00"),
+    ],
+)
+def test_a_span_below_a_minute_is_told_in_seconds(
+    seconds: float, short: str, long: str, offset: str
+) -> None:
+    length = timedelta(seconds=seconds)
+    assert (times.span(length), times.long_span(length)) == (short, long)
+    assert times.stopwatch(length) == offset
+
+
+def test_what_is_left_below_a_minute_is_told_in_seconds() -> None:
+    assert times.left_words(timedelta(seconds=50)) == "50 seconds left"
+    assert times.left_words(timedelta(seconds=-50)) == "expired 50 seconds earlier"
+
+
+def test_no_page_tells_a_span_below_a_minute_in_minutes(
+    on_call: Browser, notices: dict[str, UUID]
+) -> None:
+    paths = ["/pending", "/expired", *(f"/n/{each}" for each in notices.values())]
+    for path in paths:
+        page = on_call.get(path).text
+        assert not re.search(r"(?<![\d:+\N{MINUS SIGN}])0:\d\d(?!:)", page), path
+
+
 def test_an_hour_that_comes_twice_is_told_apart() -> None:
     berlin, first = ZoneInfo("Europe/Berlin"), datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     told = [times.clock(first + timedelta(hours=n), first, berlin) for n in (0, 1)]
