@@ -29,7 +29,7 @@ class NotStarted(Exception):
 
 
 class AppProcess:
-    """`python app.py` in `root` with the given settings; its output goes to `log`."""
+    """`python app.py` in `root` with the given settings; its output is added to `log`."""
 
     def __init__(
         self, settings: dict[str, str], base_url: str, log: Path, *, root: Path = ROOT
@@ -37,6 +37,7 @@ class AppProcess:
         self._root = root
         self._environment = os.environ | settings
         self._base_url, self._log = base_url, log
+        self._said_before = 0
         self._child: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -46,7 +47,8 @@ class AppProcess:
         order.
         """
         leash = [sys.executable, "-I", str(LEASH), str(os.getpid())]
-        with self._log.open("wb") as output:
+        with self._log.open("ab") as output:
+            self._said_before = output.tell()
             self._child = self._popen([*leash, sys.executable, "app.py"], output)
 
     def _popen(self, command: list[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -89,9 +91,9 @@ class AppProcess:
         return self._child is None or self._child.poll() is not None
 
     def last_words(self) -> str:
-        """The end of what it printed."""
-        lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-        return "\n".join(lines[-LAST_LINES:])
+        """The end of what it printed since it was started."""
+        said = self._log.read_bytes()[self._said_before :] if self._log.exists() else b""
+        return "\n".join(said.decode(errors="replace").splitlines()[-LAST_LINES:])
 
     def sign_in_link(self, name: str, role: str) -> str:
         """Make an account, if there is none, and give a one-time sign-in link of it.

@@ -99,6 +99,23 @@ def test_an_app_is_waited_for_and_ended_in_order(program: Program) -> None:
     assert "ended in order" in program.log.read_text()
 
 
+def test_a_second_start_keeps_what_the_first_one_said_and_quotes_its_own_words_alone(
+    program: Program,
+) -> None:
+    with closing(program.process(ORDERLY)) as app:
+        app.start()
+        app.wait_until_ready(threading.Event())
+    first = program.log.read_text()
+    with closing(program.process(BROKEN)) as again:
+        again.start()
+        with pytest.raises(NotStarted) as trouble:
+            again.wait_until_ready(threading.Event())
+    assert program.log.read_text().startswith(first)
+    assert "NOTIFIER_SECRET_KEY is not set" in program.log.read_text()
+    assert "ended in order" in first
+    assert "ended in order" not in str(trouble.value)
+
+
 def test_an_app_that_will_not_end_is_killed(program: Program) -> None:
     app = program.process(STUBBORN)
     app.start()
