@@ -32,7 +32,7 @@ def machine_services(parts: Application) -> MachineServices:
     look_ups = LookUps(database)
     return MachineServices(
         public_url=settings.public_base,
-        bound_to_loopback=is_loopback(settings.bind.host),
+        asked_from_here_alone=is_loopback(settings.bind.host) and not settings.proxy_hops,
         metrics=parts.metrics,
         now=parts.clock.now,
         ingest_secrets=[each.key for each in settings.ingest_secrets],

@@ -9,6 +9,7 @@ from typing import Final
 
 import structlog
 from flask import Flask, Response, g, request
+from werkzeug.exceptions import NotFound
 from werkzeug.routing import BaseConverter, ValidationError
 
 from notifier.domain.event import ID_PATTERN, is_id
@@ -86,6 +87,8 @@ def install_requests(app: Flask, metrics: Metrics) -> None:
         g.began = time.perf_counter()
         structlog.contextvars.clear_contextvars()
         structlog.contextvars.bind_contextvars(request_id=request_id())
+        if request.environ["PATH_INFO"].startswith("//"):  # Werkzeug reads it as one slash
+            raise NotFound
 
     @app.after_request
     def end(response: Response) -> Response:

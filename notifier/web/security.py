@@ -44,6 +44,12 @@ VARIES_BY: Final = ("Cookie", "HX-Request", "HX-Request-Type", "HX-History-Resto
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CSRF_FIELD: Final = "csrf_token"
+PASSED_ON: Final = (
+    "Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP",
+)  # fmt: skip
+"""Headers of which a proxy sends one or another, where it does not send all."""
+
+_HERE: Final = "loopback"
 _SIGNED_IN: Final = "session"
 _VISIT: Final = "visit"
 _LOCAL_PATH: Final = re.compile(r"/(?![/\\])[!-\[\]-~]{0,1023}")
@@ -128,6 +134,18 @@ def only_on_host(app: Flask, public_url: str, blueprint: str) -> None:
             raise BadRequest
 
 
+def is_asked_from_here(request: Request) -> bool:
+    """Whether a request that came over loopback is this machine's own.
+
+    One that a proxy passed on is somebody else's, and so is that of a browser which was led here
+    under a name that its owner had let point to loopback (DNS rebinding).
+    """
+    if any(name in request.headers for name in PASSED_ON):
+        return False
+    host = _host_of(f"http://{request.headers.get('Host', '')}")
+    return host is not None and host[0] == _HERE
+
+
 def _host_of(address: str) -> tuple[str, int] | None:
     """Host and port of an address; None where it has none that can be read."""
     try:
@@ -136,7 +154,7 @@ def _host_of(address: str) -> tuple[str, int] | None:
     except ValueError:
         return None
     usual = {"https": 443, "http": 80}[parts.scheme]
-    return "loopback" if is_loopback(host) else host, port or usual
+    return _HERE if is_loopback(host) else host, port or usual
 
 
 def session_token() -> str | None:

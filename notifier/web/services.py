@@ -163,13 +163,14 @@ class PartReport:
 class MachineServices:
     """Everything that the machine-facing blueprints call.
 
+    `asked_from_here_alone` where the port is bound to loopback and no proxy passes others on.
     `find_admitted` answers for an event that today's rules refuse: the repeat of one admitted
     under other rules gets its old answer. `admission_wait_s` counts this admission against the
     rate and gives the seconds to wait, None when it may pass.
     """
 
     public_url: str
-    bound_to_loopback: bool
+    asked_from_here_alone: bool
     metrics: Metrics
     now: Callable[[], datetime]
     ingest_secrets: Sequence[bytes]

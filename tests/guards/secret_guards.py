@@ -19,6 +19,7 @@ AT_LOGS = "tests/unit/test_logs.py::"
 AT_AUTH_SERVICE = "tests/links/test_auth_service.py::"
 AT_SIGNATURES = "tests/unit/test_signatures.py::"
 AT_STATUS = "tests/web/machines/test_status.py::"
+AT_HEALTH = "tests/web/machines/test_health.py::"
 
 SECRET_GUARDS: tuple[Guard, ...] = (
     Guard(
@@ -273,9 +274,20 @@ SECRET_GUARDS: tuple[Guard, ...] = (
         "whoever reaches the port counts a company's resets",
         Replaced(
             "notifier/web/machines/health.py",
-            "        if not services.bound_to_loopback:\n",
+            "        if not (services.asked_from_here_alone and is_asked_from_here(request)):\n",
             "        if False:\n",
         ),
-        "tests/web/machines/test_health.py::test_metrics_need_a_token_unless_bound_to_loopback",
+        f"{AT_HEALTH}test_metrics_need_a_token_where_others_may_ask",
+    ),
+    Guard(
+        "what a proxy passes on is nobody's of this machine",
+        "P7",
+        "bound to loopback behind a proxy, everybody counts a company's resets",
+        Replaced(
+            "notifier/web/security.py",
+            "    if any(name in request.headers for name in PASSED_ON):\n",
+            "    if False:\n",
+        ),
+        f"{AT_HEALTH}test_metrics_need_a_token_of_whom_a_proxy_or_another_name_led_here",
     ),
 )

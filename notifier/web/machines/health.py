@@ -6,11 +6,12 @@ import threading
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
-from flask import Blueprint, Response
+from flask import Blueprint, Response, request
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from notifier.logs import fault_fields, log
 from notifier.web.machines.answers import json_answer, require_token
+from notifier.web.security import is_asked_from_here
 from notifier.web.services import MachineServices, PartReport, Scope
 
 
@@ -19,11 +20,12 @@ def health_blueprint(services: MachineServices) -> Blueprint:
     blueprint = Blueprint("health", __name__)
     looks = SharedLook(services.readiness)
 
-    @blueprint.get("/healthz")
+    # Strict, so that a proxy which keeps one spelling to itself keeps all of them.
+    @blueprint.get("/healthz", strict_slashes=True)
     def live() -> Response:
         return json_answer({"live": True})
 
-    @blueprint.get("/readyz")
+    @blueprint.get("/readyz", strict_slashes=True)
     def ready() -> Response:
         parts = looks.within(services.readiness_limit_s)
         is_ready = all(part.ok for part in parts)
@@ -33,9 +35,9 @@ def health_blueprint(services: MachineServices) -> Blueprint:
         }
         return json_answer(body, HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE)
 
-    @blueprint.get("/metrics")
+    @blueprint.get("/metrics", strict_slashes=True)
     def metrics() -> Response:
-        if not services.bound_to_loopback:
+        if not (services.asked_from_here_alone and is_asked_from_here(request)):
             require_token(services, Scope.METRICS)
         headers = {"Cache-Control": "no-store"}
         return Response(services.metrics.text(), 200, headers, content_type=CONTENT_TYPE_LATEST)

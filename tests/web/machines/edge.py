@@ -253,9 +253,12 @@ class Edge:
         all_headers = {"Content-Type": "application/json", **signed, **(headers or {})}
         return self.app.test_client().post(path, data=raw, headers=all_headers, **options)
 
-    def ask(self, method: str, path: str, token: str | None = None) -> TestResponse:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        return self.app.test_client().open(path, method=method, headers=headers)
+    def ask(self, method: str, path: str, token: str | None = None, **headers: str) -> TestResponse:
+        """`x_real_ip` is the header X-Real-IP."""
+        given = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            given["Authorization"] = f"Bearer {token}"
+        return self.app.test_client().open(path, method=method, headers=given)
 
     def counted(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(f"notifier_{name}_total", labels) or 0.0
@@ -276,13 +279,13 @@ def sign(raw: bytes, secret: str, at: datetime, message_id: str = "msg_1") -> di
 
 
 @contextmanager
-def edge(*, bound_to_loopback: bool = True, readiness_limit_s: float = 2.0) -> Iterator[Edge]:
+def edge(*, asked_from_here_alone: bool = True, readiness_limit_s: float = 2.0) -> Iterator[Edge]:
     behind = Backstage()
     metrics = Metrics()
     log = io.StringIO()
     services = MachineServices(
         public_url="https://notices.example.test",
-        bound_to_loopback=bound_to_loopback,
+        asked_from_here_alone=asked_from_here_alone,
         metrics=metrics,
         now=lambda: datetime.now(UTC),
         ingest_secrets=[parse_secret(SECRET), parse_secret(OLD_SECRET)],

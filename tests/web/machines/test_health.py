@@ -72,12 +72,48 @@ def test_ready_answers_in_its_own_time_while_a_look_hangs_and_starts_no_second()
         assert len(looks) == 2
 
 
-def test_metrics_need_a_token_unless_bound_to_loopback(edge: Edge) -> None:
-    assert edge.ask("GET", "/metrics").status_code == 200
-    with edges.edge(bound_to_loopback=False) as public:
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:8000"])
+def test_metrics_need_no_token_of_who_asks_on_this_machine(edge: Edge, host: str) -> None:
+    assert edge.ask("GET", "/metrics", host=host).status_code == 200
+
+
+def test_metrics_need_a_token_where_others_may_ask() -> None:
+    with edges.edge(asked_from_here_alone=False) as public:
         problem(public.ask("GET", "/metrics"), 401, "token_invalid")
         problem(public.ask("GET", "/metrics", "status-token"), 403, "scope_missing")
         assert public.ask("GET", "/metrics", "metrics-token").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1.evil.example:8000"},
+        {"host": ""},
+        {"host": "a" * 64},
+        {"x_forwarded_for": "198.51.100.7"},
+        {"x_forwarded_proto": "https"},
+        {"x_forwarded_host": "notices.example.test"},
+        {"x_real_ip": "198.51.100.7"},
+        {"forwarded": "for=198.51.100.7"},
+        {"via": "1.1 proxy"},
+    ],
+    ids=str,
+)
+def test_metrics_need_a_token_of_whom_a_proxy_or_another_name_led_here(
+    edge: Edge, headers: dict[str, str]
+) -> None:
+    answer = edge.ask("GET", "/metrics", **headers)
+    assert answer.status_code in {400, 401}
+    assert "notifier_" not in answer.text
+
+
+@pytest.mark.parametrize("path", ["/metrics/", "//metrics", "//healthz", "/readyz/", "//v1/x"])
+def test_a_proxy_that_keeps_an_address_to_itself_is_not_passed_by_with_another_spelling(
+    edge: Edge, path: str
+) -> None:
+    answer = edge.app.test_client().get("/", environ_overrides={"PATH_INFO": path})
+    problem(answer, 404, "not_found")
 
 
 def test_p7_scanning_and_many_people_leave_the_series_bounded_and_nameless(edge: Edge) -> None:
