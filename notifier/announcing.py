@@ -1,4 +1,7 @@
-"""Tells logs and metrics what was committed: once for each row of the trail, after the commit."""
+"""Tells logs and metrics what was committed: once for each row of the trail, after the commit.
+
+What has no row of its own is told here as well: calls, receipts, and links that were not given.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from notifier.domain.outcome import Outcome
 from notifier.domain.reasons import Reason
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel, DeliveryState
-from notifier.logs import transition_event
+from notifier.logs import log, transition_event
 from notifier.metrics import Metrics
+from notifier.ports.links import LinkRequest, LinkUnavailable
 from notifier.store.trail import TrailEntry
 
 
@@ -40,6 +44,19 @@ class Announcer:
     def outcome(self, channel: Channel, provider: str, outcome: Outcome) -> None:
         """Count what became of a call."""
         self._metrics.outcome(channel, provider, outcome.kind)
+
+    def link_fault(self, request: LinkRequest, unavailable: LinkUnavailable) -> None:
+        """Log and count a link request without a usable answer, whatever it was for."""
+        log.warning(
+            "link_unavailable",
+            event_id=request.event_id,
+            reset_request_id=request.reset_request_id,
+            channel=request.channel,
+            phase=request.purpose,
+            detail=unavailable.fault,
+            http_status=unavailable.status,
+        )
+        self._metrics.link_fault(request.channel, request.purpose, unavailable.fault)
 
     def receipt(self, provider: str, status: ReceiptStatus) -> None:
         """Count what a provider told us, repeats included."""

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import OutcomeKind
 from notifier.domain.reasons import Reason
 from notifier.domain.receipts import ReceiptStatus
@@ -80,6 +81,9 @@ class Metrics:
         )
         self.receipts = self._counter("receipts", "Receipts by status", "provider", "status")
         self.moves = self._counter("transitions", "Rows of the trail", "channel", "state", "reason")
+        self.link_faults = self._counter(
+            "link_faults", "Link requests without a usable answer", "channel", "purpose", "fault"
+        )
         self.sign_ins = self._counter("sign_ins", "Sign-ins by people", "way", "outcome", "beside")
         self.requests = Histogram(
             "notifier_request_seconds",
@@ -116,6 +120,10 @@ class Metrics:
     def transition(self, channel: Channel, state: DeliveryState, reason: Reason) -> None:
         """Count one row of the trail; `state` is the one after it."""
         self.moves.labels(channel, state, reason).inc()
+
+    def link_fault(self, channel: Channel, purpose: str, fault: LinkFault) -> None:
+        """Count one link request without a usable answer; `purpose` is `send` or `look_up`."""
+        self.link_faults.labels(channel, purpose, fault).inc()
 
     def sign_in(self, way: str, outcome: str, beside: bool) -> None:
         """Count one sign-in. `beside`: by a local account although there is an issuer."""

@@ -37,6 +37,10 @@ class HttpTroubleError(Exception):
         self.what = what
 
 
+class _TlsFailedError(httpcore2.ConnectError):
+    """The peer was reached, and no encrypted line that can be trusted came about."""
+
+
 class MethodRefusedError(Exception):
     """A client was asked for a method that it does not make requests with."""
 
@@ -128,14 +132,16 @@ _current = _Current()
 def bounded_by(deadline: Deadline) -> Iterator[None]:
     """Hold every timed stream that this thread uses to `deadline`, and reduce what it raises.
 
-    Only HttpTroubleError comes out of it, with `timeout`, `no_connection`, `connection_lost`
-    or `not_http` for what the library raised.
+    Only HttpTroubleError comes out of it, with `timeout`, `no_connection`, `tls_failed`,
+    `connection_lost` or `not_http` for what the library raised.
     """
     _current.deadline = deadline
     try:
         yield
     except (httpcore2.TimeoutException, TimeoutError):
         what = "timeout"
+    except _TlsFailedError:
+        what = "tls_failed"
     except httpcore2.ConnectError:
         what = "no_connection"
     except httpcore2.NetworkError:
@@ -201,7 +207,7 @@ class TimedStream(httpcore2.NetworkStream):
         timeout: float | None = None,  # noqa: ARG002
     ) -> httpcore2.NetworkStream:
         """The same socket, encrypted; closed where that fails."""
-        with _told_as(httpcore2.ConnectTimeout, httpcore2.ConnectError):
+        with _told_as(httpcore2.ConnectTimeout, _TlsFailedError):
             try:
                 self._sock.settimeout(_current.deadline.left())
                 return TimedStream(

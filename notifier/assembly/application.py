@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -84,6 +84,8 @@ class Application:
         self.wakeup = Wakeup(self.work)
         self.stopping = threading.Event()
         self.give_up = threading.Event()
+        self.embedded: Callable[[], tuple[bool, str]] | None = None
+        """Tells of the embedded Postgres; None where the database is somebody else's."""
 
     # --- life
 
@@ -192,7 +194,11 @@ class Application:
     def readiness(self) -> Readiness:
         """Whether this process does its part."""
         return Readiness(
-            self.web, self.host.readiness, self.claim_loop, lambda: self.recorder.waiting
+            self.web,
+            self.host.readiness,
+            self.claim_loop,
+            lambda: self.recorder.waiting,
+            self.embedded,
         )
 
     @cached_property
@@ -211,7 +217,13 @@ class Application:
     def links(self) -> AuthService:
         """Where links and destinations are asked for."""
         secret = self.settings.link_secret.key
-        return AuthService(self.settings.link_url, secret, check_destination, now=self.clock.now)
+        return AuthService(
+            self.settings.link_url,
+            secret,
+            check_destination,
+            now=self.clock.now,
+            tell=self.announce.link_fault,
+        )
 
     @cached_property
     def reconciler(self) -> Reconciler:

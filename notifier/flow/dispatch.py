@@ -163,8 +163,8 @@ class Dispatch:
             case LinkGranted():
                 self.contacts.learn(self.desk, claim, answer.destination)
                 return self._bounded(claim, answer)
-            case LinkUnavailable():
-                put_back.hand_back_for_link(self.desk, claim)
+            case LinkUnavailable(fault=fault):
+                put_back.hand_back_for_link(self.desk, claim, fault)
             case LinkWithheld(reason=reason):
                 put_back.suppress(self.desk, claim, Reason(reason))
             case LinkGone(reason=reason):

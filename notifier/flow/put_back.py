@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from notifier.domain.backoff import next_link_try_at
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.policy import Policy
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel, DeliveryState
@@ -39,8 +40,8 @@ def hand_back(desk: Desk, claim: Claim, reason: Reason) -> None:
             book.move(Channel(claim.channel), DeliveryState.QUEUED, reason, origin=WORKER)
 
 
-def hand_back_for_link(desk: Desk, claim: Claim) -> None:
-    """Ask for the link again later; uses up no attempt."""
+def hand_back_for_link(desk: Desk, claim: Claim, fault: LinkFault) -> None:
+    """Ask for the link again later, with why there was none; uses up no attempt."""
     with held_claim(desk, claim) as book:
         if not book:
             return
@@ -51,6 +52,7 @@ def hand_back_for_link(desk: Desk, claim: Claim) -> None:
             DeliveryState.QUEUED,
             Reason.LINK_UNAVAILABLE,
             origin=SERVICE,
+            detail=fault,
             due_at=due or claim.stop_at,
             link_tries=tries,
         )

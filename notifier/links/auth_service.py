@@ -3,7 +3,7 @@
 Every shape of answer becomes one of four words: granted, withheld, gone, unavailable. What
 cannot be read, or is not safe to pass on, is *unavailable*: it is asked for again until the
 stop time, so a fault over there heals without us deciding anything on a guess. Of an answer
-that is refused, nothing but a short code leaves this module.
+that is refused, nothing but a word of ours (`LinkFault`) and its status leaves this module.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ import ssl
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
 import httpcore2
 
 from notifier.domain.call_limits import LINK_LIMIT_S
+from notifier.domain.link_faults import LinkFault, of_status
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination, ResetLink
 from notifier.json_objects import document_of
@@ -37,8 +39,11 @@ from notifier.timed_http import HttpAnswer, HttpTroubleError, TimedHttp
 
 MAX_ANSWER_BYTES: Final = 64 * 1024
 MAX_LINK: Final = 2048
+MAX_TIME: Final = 40
 
 Check = Callable[[Channel, str], Destination | None]
+Tell = Callable[[LinkRequest, LinkUnavailable], None]
+"""Called with each request that got no usable answer, in the thread that asked."""
 
 _Withheld = Literal["no_destination", "not_permitted"]
 _Gone = Literal["used", "superseded", "revoked", "expired"]
@@ -53,19 +58,31 @@ _TIME: Final = re.compile(
 )
 
 
-class _UnusableError(Exception):
-    """The answer cannot be used; `what` names the part, never the value."""
+_TROUBLES: Final = {
+    "timeout": LinkFault.NO_ANSWER_IN_TIME,
+    "no_connection": LinkFault.NO_CONNECTION,
+    "tls_failed": LinkFault.TLS_FAILED,
+    "connection_lost": LinkFault.LINE_BROKE,
+    "not_http": LinkFault.NOT_HTTP,
+    "encoded": LinkFault.ANSWER_ENCODED,
+    "too_large": LinkFault.ANSWER_TOO_LARGE,
+}
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+
+class _UnusableError(Exception):
+    """The answer (a 200) cannot be used; `fault` says for which part, never with its value."""
+
+    def __init__(self, fault: LinkFault) -> None:
+        super().__init__(fault)
+        self.fault = fault
 
 
 class AuthService:
     """The link source behind `url`. One request a question, no retry; shared by threads.
 
     `check` says whether a destination can be sent to and in which form. `now` gives the time
-    that the signature carries. ValueError for a URL that is neither https nor loopback.
+    that the signature carries. `tell` hears of each answer that cannot be used. ValueError for
+    a URL that is neither https nor loopback.
     """
 
     def __init__(
@@ -75,6 +92,7 @@ class AuthService:
         check: Check,
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        tell: Tell = lambda _request, _fault: None,
         tls_context: ssl.SSLContext | None = None,
     ) -> None:
         if not is_safe_url(url):
@@ -84,18 +102,27 @@ class AuthService:
         self._secret = secret
         self._check = check
         self._now = now
+        self._tell = tell
         self._http = TimedHttp(tls_context or ssl.create_default_context(), "POST")
 
     def ask(self, request: LinkRequest, budget_s: float) -> LinkAnswer:
         """Ask once, within `budget_s` and never longer than the three seconds of the contract."""
-        try:
-            return self._understand(request, self._post(request, min(budget_s, LINK_LIMIT_S)))
-        except (HttpTroubleError, _UnusableError) as trouble:
-            return LinkUnavailable(trouble.what)
+        found = self._ask(request, budget_s)
+        if isinstance(found, LinkUnavailable):
+            self._tell(request, found)
+        return found
 
     def close(self) -> None:
         """Close the idle connections."""
         self._http.close()
+
+    def _ask(self, request: LinkRequest, budget_s: float) -> LinkAnswer:
+        try:
+            return self._understand(request, self._post(request, min(budget_s, LINK_LIMIT_S)))
+        except HttpTroubleError as trouble:
+            return LinkUnavailable(_TROUBLES[trouble.what])
+        except _UnusableError as unusable:
+            return LinkUnavailable(unusable.fault, HTTPStatus.OK)
 
     def _post(self, request: LinkRequest, limit_s: float) -> HttpAnswer:
         body = json.dumps(
@@ -118,16 +145,16 @@ class AuthService:
             case 200:
                 return self._granted(request, _document(answer.body))
             case 404:
-                return _withheld(_document(answer.body))
+                return _withheld(document_of(answer.body) or {})
             case 410:
-                return _gone(_document(answer.body))
+                return _gone(document_of(answer.body) or {})
             case status:
-                return LinkUnavailable(f"status_{status}")
+                return LinkUnavailable(of_status(status), status)
 
     def _granted(self, request: LinkRequest, document: dict[str, Any]) -> LinkAnswer:
         given = document.get("destination")
         if not isinstance(given, str):
-            raise _UnusableError(what="destination")
+            raise _UnusableError(LinkFault.NO_DESTINATION_FIELD)
         if request.purpose == "look_up":
             found = self._check(request.channel, given)
             return LinkGranted(found, None) if found else LinkWithheld("invalid_destination")
@@ -160,17 +187,8 @@ def is_safe_url(url: str) -> bool:
 def _document(body: bytes) -> dict[str, Any]:
     document = document_of(body)
     if document is None:
-        raise _UnusableError(what="not_json")
+        raise _UnusableError(LinkFault.NOT_JSON)
     return document
-
-
-def _text(document: dict[str, Any], member: str, longest: int) -> str:
-    value = document.get(member)
-    if not isinstance(value, str) or not _is_encodable(value):
-        raise _UnusableError(what=member)
-    if not 0 < len(value) <= longest:
-        raise _UnusableError(what=member)
-    return value
 
 
 def _is_encodable(text: str) -> bool:
@@ -178,23 +196,34 @@ def _is_encodable(text: str) -> bool:
 
 
 def _reset_link(document: dict[str, Any]) -> ResetLink:
-    url = _text(document, "reset_url", MAX_LINK)
+    url = document.get("reset_url")
+    if not isinstance(url, str) or not url:
+        raise _UnusableError(LinkFault.NO_RESET_URL_FIELD)
+    if len(url) > MAX_LINK:
+        raise _UnusableError(LinkFault.RESET_URL_UNUSABLE)
     if not is_safe_url(url):
-        raise _UnusableError(what="reset_url")
+        raise _UnusableError(_why_unsafe(url))
     return ResetLink(url)
+
+
+def _why_unsafe(url: str) -> LinkFault:
+    """Whether plain http beyond loopback is all that is wrong with it."""
+    scheme, _, rest = url.partition("://")
+    lacks_tls = scheme == "http" and is_safe_url(f"https://{rest}")
+    return LinkFault.RESET_URL_NOT_HTTPS if lacks_tls else LinkFault.RESET_URL_UNUSABLE
 
 
 def _expiry(document: dict[str, Any]) -> datetime | None:
     """RFC 3339 with an offset. Not ignored when unreadable: it can only shorten the life."""
-    if document.get("expires_at") is None:
+    text = document.get("expires_at")
+    if text is None:
         return None
-    text = _text(document, "expires_at", 40).upper()
-    if not _TIME.fullmatch(text):
-        raise _UnusableError(what="expires_at")
+    if not isinstance(text, str) or len(text) > MAX_TIME or not _TIME.fullmatch(text.upper()):
+        raise _UnusableError(LinkFault.EXPIRES_AT_UNREADABLE)
     try:
-        return datetime.fromisoformat(text).astimezone(UTC)
+        return datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise _UnusableError(what="expires_at") from None
+        raise _UnusableError(LinkFault.EXPIRES_AT_UNREADABLE) from None
 
 
 def _name(document: dict[str, Any]) -> str | None:
@@ -208,7 +237,7 @@ def _withheld(document: dict[str, Any]) -> LinkAnswer:
     for known in get_args(_Withheld):
         if reason == known:
             return LinkWithheld(known)
-    return LinkUnavailable("status_404")
+    return LinkUnavailable(LinkFault.HTTP_404, HTTPStatus.NOT_FOUND)
 
 
 def _gone(document: dict[str, Any]) -> LinkAnswer:
@@ -216,4 +245,4 @@ def _gone(document: dict[str, Any]) -> LinkAnswer:
     for known in get_args(_Gone):
         if reason == known:
             return LinkGone(known)
-    return LinkUnavailable("status_410")
+    return LinkUnavailable(LinkFault.HTTP_410, HTTPStatus.GONE)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination, ResetLink
 
@@ -52,9 +53,10 @@ class LinkGone:
 
 @dataclass(frozen=True, slots=True)
 class LinkUnavailable:
-    """No usable answer; ask again later. `what` is a short code for the log, never content."""
+    """No usable answer; ask again later. `status` is the answer's, None where none was read."""
 
-    what: str
+    fault: LinkFault
+    status: int | None = None
 
 
 LinkAnswer = LinkGranted | LinkWithheld | LinkGone | LinkUnavailable

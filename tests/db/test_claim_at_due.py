@@ -9,6 +9,7 @@ from datetime import timedelta
 import pytest
 
 from notifier.clock import DatabaseClock
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.states import Channel
 from notifier.ports.links import LinkAnswer, LinkRequest, LinkUnavailable
 from notifier.store.reads.due import next_due_s
@@ -32,7 +33,7 @@ class Recovering:
         assert request.purpose == "send"
         assert budget_s > 0
         self.asked += 1
-        return LinkUnavailable("status_503") if self.asked == 1 else GRANTED
+        return LinkUnavailable(LinkFault.HTTP_503, 503) if self.asked == 1 else GRANTED
 
 
 @pytest.fixture

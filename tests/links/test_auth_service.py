@@ -15,6 +15,8 @@ import pytest
 from standardwebhooks import Webhook
 
 from notifier.domain.destinations import check_destination
+from notifier.domain.link_faults import LINK_FAULT_WORDS, LinkFault
+from notifier.domain.reasons import Detail
 from notifier.domain.states import Channel
 from notifier.links.auth_service import AuthService, is_safe_url
 from notifier.ports.links import (
@@ -35,6 +37,7 @@ SECRET_TEXT = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 EMAIL = LinkRequest("reset-1", "event-1", Channel.EMAIL)
 SMS = LinkRequest("reset-1", "event-1", Channel.SMS)
 LOOK_UP = LinkRequest("reset-1", "event-1", Channel.EMAIL, "look_up")
+F = LinkFault
 
 
 @contextmanager
@@ -133,62 +136,83 @@ def test_410_with_a_reason_is_gone(reason: str) -> None:
     [{}, {"reason": None}, {"reason": "other"}, {"reason": ["used"]}, {"reason": "USED"}, [], b""],
 )
 def test_404_and_410_without_a_known_reason_are_unavailable(status: int, body: object) -> None:
-    assert isinstance(ask(http(status, body)), LinkUnavailable)
+    fault = {404: F.HTTP_404, 410: F.HTTP_410}[status]
+    assert ask(http(status, body)) == LinkUnavailable(fault, status)
 
 
 @pytest.mark.parametrize(
-    "status", [201, 202, 204, 301, 302, 307, 308, 400, 401, 403, 429, 500, 503]
-)
-def test_any_other_status_is_unavailable_and_no_redirect_is_followed(status: int) -> None:
+    ("status", "fault"),
+    [
+        (201, F.HTTP_2XX), (202, F.HTTP_2XX), (204, F.HTTP_2XX),
+        (301, F.HTTP_3XX), (302, F.HTTP_3XX), (307, F.HTTP_3XX), (308, F.HTTP_3XX),
+        (400, F.HTTP_400), (401, F.HTTP_401), (403, F.HTTP_403), (418, F.HTTP_4XX),
+        (429, F.HTTP_429), (500, F.HTTP_500), (503, F.HTTP_503), (511, F.HTTP_5XX),
+        (799, F.HTTP_OTHER),
+    ],
+)  # fmt: skip
+def test_any_other_status_is_unavailable_and_no_redirect_is_followed(
+    status: int, fault: LinkFault
+) -> None:
     with answering(granted()) as elsewhere:
         found = ask(http(status, {"reason": "used"}, f"Location: {elsewhere.url}"))
-    assert found == LinkUnavailable(f"status_{status}")
+    assert found == LinkUnavailable(fault, status)
     assert elsewhere.requests == []
 
 
+def test_each_fault_has_words_for_people_and_a_name_that_no_provider_word_has() -> None:
+    assert set(LINK_FAULT_WORDS) == set(LinkFault)
+    assert len(set(LINK_FAULT_WORDS.values())) == len(LinkFault)
+    assert not {str(each) for each in LinkFault} & {str(each) for each in Detail}
+    assert LINK_FAULT_WORDS[F.HTTP_401] == (
+        "the auth service answered 401 when it was asked for the link"
+    )
+
+
 @pytest.mark.parametrize(
-    ("answer", "what"),
+    ("answer", "fault"),
     [
-        (http(200, b""), "not_json"),
-        (http(200, b"{"), "not_json"),
-        (http(200, b"[]"), "not_json"),
-        (http(200, b'"text"'), "not_json"),
-        (http(200, b"\xff\xfe"), "not_json"),
+        (http(200, b""), F.NOT_JSON),
+        (http(200, b"{"), F.NOT_JSON),
+        (http(200, b"[]"), F.NOT_JSON),
+        (http(200, b'"text"'), F.NOT_JSON),
+        (http(200, b"\xff\xfe"), F.NOT_JSON),
         (
             http(200, b'{"destination": "a@example.test", "destination": "b@example.test"}'),
-            "not_json",
+            F.NOT_JSON,
         ),
-        (http(200, b"[" * 50_000), "not_json"),
-        (http(200, b"1" * 60_000), "not_json"),
-        (http(200, {"reset_url": LINK}), "destination"),
-        (granted(destination=None), "destination"),
-        (granted(destination=5), "destination"),
-        (granted(reset_url=...), "reset_url"),
-        (granted(reset_url=None), "reset_url"),
-        (granted(reset_url=["x"]), "reset_url"),
-        (granted(reset_url=""), "reset_url"),
-        (granted(reset_url="http://accounts.example.test/r"), "reset_url"),
-        (granted(reset_url=LINK + "\r\nBcc: x"), "reset_url"),
-        (granted(reset_url=LINK + " x"), "reset_url"),
-        (granted(reset_url=LINK + "a" * 2048), "reset_url"),
-        (granted(reset_url=LINK + "\ud800"), "reset_url"),
-        (granted(expires_at="2026-03-14T12:00:00"), "expires_at"),
-        (granted(expires_at="2026-03-14"), "expires_at"),
-        (granted(expires_at="2026-13-14T12:00:00Z"), "expires_at"),
-        (granted(expires_at="0001-01-01T00:00:00+14:00"), "expires_at"),
-        (granted(expires_at="tomorrow"), "expires_at"),
-        (granted(expires_at=1773489600), "expires_at"),
-        (granted(expires_at=""), "expires_at"),
-        (granted(name="n" * 65_536), "too_large"),
-        (http(200, b"x" * 70_000), "too_large"),
-        (http(200, b"\x1f\x8b", "Content-Encoding: gzip"), "encoded"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\nConnection: close\r\n\r\n{}", "not_http"),
-        (b"220 mail.example.test ESMTP\r\nConnection: close\r\n", "not_http"),
-        (Do.CLOSE, "not_http"),
+        (http(200, b"[" * 50_000), F.NOT_JSON),
+        (http(200, b"1" * 60_000), F.NOT_JSON),
+        (http(200, {"reset_url": LINK}), F.NO_DESTINATION_FIELD),
+        (granted(destination=None), F.NO_DESTINATION_FIELD),
+        (granted(destination=5), F.NO_DESTINATION_FIELD),
+        (granted(reset_url=...), F.NO_RESET_URL_FIELD),
+        (granted(reset_url=None), F.NO_RESET_URL_FIELD),
+        (granted(reset_url=["x"]), F.NO_RESET_URL_FIELD),
+        (granted(reset_url=""), F.NO_RESET_URL_FIELD),
+        (granted(reset_url="http://accounts.example.test/r"), F.RESET_URL_NOT_HTTPS),
+        (granted(reset_url=LINK + "\r\nBcc: x"), F.RESET_URL_UNUSABLE),
+        (granted(reset_url=LINK + " x"), F.RESET_URL_UNUSABLE),
+        (granted(reset_url=LINK + "a" * 2048), F.RESET_URL_UNUSABLE),
+        (granted(reset_url=LINK + "\ud800"), F.RESET_URL_UNUSABLE),
+        (granted(expires_at="2026-03-14T12:00:00"), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at="2026-03-14"), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at="2026-13-14T12:00:00Z"), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at="0001-01-01T00:00:00+14:00"), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at="tomorrow"), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at=1773489600), F.EXPIRES_AT_UNREADABLE),
+        (granted(expires_at=""), F.EXPIRES_AT_UNREADABLE),
+        (granted(name="n" * 65_536), F.ANSWER_TOO_LARGE),
+        (http(200, b"x" * 70_000), F.ANSWER_TOO_LARGE),
+        (http(200, b"\x1f\x8b", "Content-Encoding: gzip"), F.ANSWER_ENCODED),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\nConnection: close\r\n\r\n{}", F.NOT_HTTP),
+        (b"220 mail.example.test ESMTP\r\nConnection: close\r\n", F.NOT_HTTP),
+        (Do.CLOSE, F.NOT_HTTP),
     ],
 )
-def test_an_answer_that_cannot_be_used_is_unavailable(answer: Answer, what: str) -> None:
-    assert ask(answer) == LinkUnavailable(what)
+def test_an_answer_that_cannot_be_used_is_unavailable(answer: Answer, fault: LinkFault) -> None:
+    found = ask(answer)
+    assert isinstance(found, LinkUnavailable)
+    assert found.fault is fault
 
 
 @pytest.mark.parametrize("name", [5, [], {"a": 1}, "lone \ud800"])
@@ -202,20 +226,36 @@ def test_nobody_listening_is_unavailable() -> None:
     with answering(granted()) as peer:
         pass
     with service(peer.url) as source:
-        assert source.ask(EMAIL, 3) == LinkUnavailable("no_connection")
+        assert source.ask(EMAIL, 3) == LinkUnavailable(F.NO_CONNECTION)
 
 
 @pytest.mark.parametrize("answer", [Do.HANG, Do.DRIP])
 def test_p5_the_limit_holds_for_the_sum_of_all_reads(answer: Do) -> None:
     started = time.monotonic()
-    assert ask(answer, budget_s=0.3) == LinkUnavailable("timeout")
+    assert ask(answer, budget_s=0.3) == LinkUnavailable(F.NO_ANSWER_IN_TIME)
     assert 0.25 < time.monotonic() - started < 2.5
 
 
 def test_p5_no_budget_is_no_request() -> None:
     with answering(granted()) as peer, service(peer.url) as source:
-        assert source.ask(EMAIL, 0) == LinkUnavailable("timeout")
+        assert source.ask(EMAIL, 0) == LinkUnavailable(F.NO_ANSWER_IN_TIME)
     assert peer.requests == []
+
+
+def test_each_fault_is_told_with_its_request_and_no_other_answer_is() -> None:
+    told: list[tuple[LinkRequest, LinkUnavailable]] = []
+    with answering(http(503, {})) as peer:
+        source = AuthService(
+            peer.url,
+            parse_secret(SECRET_TEXT),
+            check_destination,
+            tell=lambda request, fault: told.append((request, fault)),
+        )
+        source.ask(LOOK_UP, 3)
+        peer.answer = granted()
+        source.ask(EMAIL, 3)
+        source.close()
+    assert told == [(LOOK_UP, LinkUnavailable(F.HTTP_503, 503))]
 
 
 def test_connections_are_kept_and_shared_between_threads() -> None:
@@ -253,7 +293,7 @@ def test_the_certificate_of_the_auth_service_is_verified() -> None:
         good = AuthService(peer.url, secret, check_destination, tls_context=ours.client())
         bad = AuthService(peer.url, secret, check_destination, tls_context=other.client())
         assert isinstance(good.ask(EMAIL, 3), LinkGranted)
-        assert bad.ask(EMAIL, 3) == LinkUnavailable("no_connection")
+        assert bad.ask(EMAIL, 3) == LinkUnavailable(F.TLS_FAILED)
         good.close()
     assert len(peer.requests) == 1
 

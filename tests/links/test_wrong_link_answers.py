@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from notifier.domain.destinations import check_destination
+from notifier.domain.link_faults import LinkFault
 from notifier.links.auth_service import AuthService
 from notifier.ports.links import LinkGone, LinkGranted, LinkUnavailable, LinkWithheld
 from notifier.signatures import parse_secret
@@ -97,7 +98,7 @@ def test_an_answer_in_another_charset_is_unavailable(charset: str) -> None:
 def test_a_certificate_that_is_not_good_ends_it_before_a_byte(fault: dict[str, object]) -> None:
     bad = loopback_certificate(**fault)  # type: ignore[arg-type]
     with api(granted(), tls=bad.server()) as peer, service(peer, bad.client()) as source:
-        assert source.ask(EMAIL, 3) == LinkUnavailable("no_connection")
+        assert source.ask(EMAIL, 3) == LinkUnavailable(LinkFault.TLS_FAILED)
     assert peer.posts() == 0
 
 
@@ -105,7 +106,7 @@ def test_a_service_that_nobody_serves_is_unavailable_at_once() -> None:
     with api() as peer:
         pass
     with service(peer) as source:
-        assert source.ask(EMAIL, 3) == LinkUnavailable("no_connection")
+        assert source.ask(EMAIL, 3) == LinkUnavailable(LinkFault.NO_CONNECTION)
 
 
 @ENDS

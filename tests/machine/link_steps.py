@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from notifier.domain.link_faults import LinkFault
 from notifier.flow.dispatch import Granted
 from notifier.ports.links import LinkAnswer, LinkGone, LinkGranted, LinkUnavailable, LinkWithheld
 from tests.machine.example import Example, Worker
@@ -83,7 +84,7 @@ class LinkSteps(Example):
             until = None if cut is None else self.now + timedelta(seconds=cut)
             return LinkGranted(destination(worker.channel, account), None, until)
         if says == "unavailable":
-            return LinkUnavailable("timeout")
+            return LinkUnavailable(LinkFault.NO_ANSWER_IN_TIME)
         if says.startswith("gone-"):
             return LinkGone(says.removeprefix("gone-"))  # type: ignore[arg-type]
         return LinkWithheld(says)  # type: ignore[arg-type]

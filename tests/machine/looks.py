@@ -6,6 +6,7 @@ import hashlib
 from datetime import timedelta
 from functools import partial
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.receipts import ReceiptStatus
 from notifier.ports.asking import (
     CannotTell,
@@ -122,7 +123,7 @@ def _destination(pair: Pair, request: LinkRequest, link: str) -> LinkAnswer:
     )
     account = int(notice.account.rpartition("-")[2])
     if link == "unavailable":
-        return LinkUnavailable("timeout")
+        return LinkUnavailable(LinkFault.NO_ANSWER_IN_TIME)
     if link.startswith("gone-"):
         return LinkGone(link.removeprefix("gone-"))  # type: ignore[arg-type]
     other = 2 if link == "moved" else 0

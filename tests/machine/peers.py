@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted, NotAccepted, Outcome
 from notifier.domain.states import Channel
 from notifier.domain.values import Destination
@@ -21,7 +22,7 @@ from notifier.ports.sending import Connection, Envelope
 class Auth:
     """The auth service; `says` is its next answer, `knows` the destination of a look-up."""
 
-    says: LinkAnswer = field(default_factory=lambda: LinkUnavailable("not_scripted"))
+    says: LinkAnswer = field(default_factory=lambda: LinkUnavailable(LinkFault.NO_CONNECTION))
     knows: Callable[[LinkRequest], LinkAnswer] | None = None
 
     def ask(self, request: LinkRequest, budget_s: float) -> LinkAnswer:

@@ -49,10 +49,12 @@ _KNOWN: Final = "AND (%(upto)s::timestamptz IS NULL OR created_at <= %(upto)s)"
 class Hindrance:
     """How many open deliveries were turned back, or hang, for one reason.
 
-    No more than `COUNT_CAP` of the queue are looked at, so that a flood costs no more than that.
+    `detail`: for links, what was wrong with the answer (a `LinkFault`), else None. No more than
+    `COUNT_CAP` of the queue are looked at, so that a flood costs no more than that.
     """
 
     reason: Reason
+    detail: str | None
     count: int
 
 
@@ -61,14 +63,14 @@ _TURNED_BACK: Final = (
     Reason.RECONCILED_ABSENT, Reason.LEASE_EXPIRED,
 )  # fmt: skip
 _HINDRANCES: Final = """
-    SELECT reason, count(*) AS count FROM (
-        SELECT reason FROM
-            (SELECT reason FROM delivery WHERE state = 'queued' LIMIT %(cap)s) AS looked_at
+    SELECT reason, detail, count(*) AS count FROM (
+        SELECT reason, CASE WHEN reason = %(no_link)s THEN detail END AS detail FROM
+            (SELECT reason, detail FROM delivery WHERE state = 'queued' LIMIT %(cap)s) AS looked_at
          WHERE reason = ANY (%(turned_back)s)
         UNION ALL
-        (SELECT %(lapsed)s AS reason FROM delivery
+        (SELECT %(lapsed)s AS reason, NULL AS detail FROM delivery
           WHERE lease_owner IS NOT NULL AND lease_until < db_now() LIMIT %(cap)s)) AS hindered
-     GROUP BY reason ORDER BY 2 DESC, 1
+     GROUP BY reason, detail ORDER BY 3 DESC, 1, 2
 """
 
 
@@ -78,9 +80,10 @@ def load_hindrances(connection: PooledConnection) -> tuple[Hindrance, ...]:
         "cap": COUNT_CAP,
         "turned_back": [str(each) for each in _TURNED_BACK],
         "lapsed": str(Reason.WORKER_LOST),
+        "no_link": str(Reason.LINK_UNAVAILABLE),
     }
     return tuple(
-        Hindrance(Reason(row["reason"]), row["count"])
+        Hindrance(Reason(row["reason"]), shown(row["detail"]), row["count"])
         for row in connection.execute(_HINDRANCES, values)
     )
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from notifier.domain import link_faults
 from notifier.domain.detail_words import DETAILS
 from notifier.domain.reasons import Reason
 from notifier.domain.support_story import Left, SupportWord
@@ -236,15 +237,19 @@ SOURCES: Final = {
 """Whose news a step of the timeline is."""
 
 
-def sentence(reason: str, channel: str | None, to_state: str | None) -> str:
+def sentence(
+    reason: str, channel: str | None, to_state: str | None, detail: str | None = None
+) -> str:
     """What happened, in one sentence; a reason of a newer version is shown as it is."""
     if reason not in set(Reason):
         return f"Noted: {reason.replace('_', ' ')}."
     known = Reason(reason)
-    text = SENTENCES[known]
+    text, noun = SENTENCES[known], NOUNS.get(channel, "notice")
+    if known is _R.LINK_UNAVAILABLE and (why := link_faults.words_of(detail)):
+        return f"{why[0].upper()}{why[1:]}; the {noun} waits and asks again."
     if known is _R.PRIMARY_DELIVERED and to_state == "standby":
         text = BACK_IN_RESERVE
-    text = text.format(noun=NOUNS.get(channel, "notice"))
+    text = text.format(noun=noun)
     if known in _EVIDENCE and to_state in RESULTS:
         text = f"{text} {RESULTS[to_state]}"
     return text
@@ -256,10 +261,18 @@ def looked(times: int, channel: str | None) -> str:
     return f"The provider was asked for the {noun} {times} times and found none; no proof yet."
 
 
-def asked_for_a_link(times: int, channel: str | None) -> str:
-    """One sentence for many questions to the auth service."""
+def asked_for_a_link(times: int, channel: str | None, detail: str | None) -> str:
+    """Many questions to the auth service told as one; `detail` is why the last was in vain."""
     noun = NOUNS.get(channel, "notice")
-    return f"The auth service was asked {times} times for a link and gave none; the {noun} waits."
+    told = f"The auth service was asked {times} times for a link and gave none; the {noun} waits."
+    why = link_faults.words_of(detail)
+    return f"{told} Last: {why}." if why else told
+
+
+def hindrance(reason: Reason, detail: str | None) -> str:
+    """What keeps open work from going; for links, what was wrong with the answer."""
+    why = link_faults.words_of(detail) if reason is _R.LINK_UNAVAILABLE else None
+    return f"{why}; it is asked again" if why else HINDRANCES[reason]
 
 
 def badge(state: str) -> Badge:

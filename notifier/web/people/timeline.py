@@ -168,16 +168,21 @@ def _told(page: NoticePage, run: Sequence[Placed], before: datetime | None) -> l
     if len(times) == 1:
         befores = [before, *(at for at, _ in run)]
         return [_line(page, *step, earlier) for step, earlier in zip(run, befores, strict=False)]
-    tell = phrases.looked if row.reason == Reason.LOOKED_NOT_FOUND else phrases.asked_for_a_link
     first = _line(page, *run[0], before)
     return [
         replace(
             _line(page, *run[-1], None),
             at=first.at, offset=first.offset, remaining=first.remaining, gap=first.gap,
             remaining_share=first.remaining_share, repeats=times,
-            sentence=tell(len(times), row.channel),
+            sentence=_told_once(row, len(times)),
         )
     ]  # fmt: skip
+
+
+def _told_once(row: TransitionRow, times: int) -> str:
+    if row.reason == Reason.LOOKED_NOT_FOUND:
+        return phrases.looked(times, row.channel)
+    return phrases.asked_for_a_link(times, row.channel, row.detail)
 
 
 def _placed_at(row: TransitionRow, attempts: dict[tuple[str, int], AttemptRow]) -> datetime:
@@ -201,7 +206,7 @@ def _line(page: NoticePage, at: datetime, row: TransitionRow, before: datetime |
     return Line(
         at=at,
         offset=_offset(at - page.requested_at),
-        sentence=phrases.sentence(row.reason, row.channel, row.to_state),
+        sentence=phrases.sentence(row.reason, row.channel, row.to_state, row.detail),
         row=row,
         was=phrases.badge(row.from_state) if row.from_state else None,
         now=phrases.badge(row.to_state) if row.to_state else None,

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel
 from notifier.flow.reconcile import Reconciler
@@ -59,7 +60,7 @@ class Asked:
 class Links:
     """The auth service's answer to a look-up."""
 
-    says: LinkAnswer = field(default_factory=lambda: LinkUnavailable("not_scripted"))
+    says: LinkAnswer = field(default_factory=lambda: LinkUnavailable(LinkFault.NO_CONNECTION))
     requests: list[LinkRequest] = field(default_factory=list)
 
     def ask(self, request: LinkRequest, budget_s: float) -> LinkAnswer:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from notifier.clock import ClockUnknown, DatabaseClock
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted, NotAccepted, Outcome, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
@@ -268,10 +269,11 @@ def test_without_a_link_nothing_is_sent_and_the_claim_goes_back(
 ) -> None:
     rig.admit()
     line = Line()
-    dispatch = dispatch_of(rig, line, known_clock, LinkUnavailable("timeout"))
+    dispatch = dispatch_of(rig, line, known_clock, LinkUnavailable(LinkFault.NO_ANSWER_IN_TIME))
     [claim] = dispatch.claim(Channel.EMAIL, 1)
 
     dispatch.carry(claim)
 
     assert line.sent == []
-    assert rig.delivery(claim.notice_id)["reason"] == "link_unavailable"
+    delivery = rig.delivery(claim.notice_id)
+    assert (delivery["reason"], delivery["detail"]) == ("link_unavailable", "no_answer_in_time")

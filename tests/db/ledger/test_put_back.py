@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel
 from notifier.flow import halts, put_back
@@ -33,7 +34,7 @@ def test_a_claim_without_a_link_waits_longer_each_time_and_uses_up_no_attempt(
     now = clock.freeze(NOON)
     notice_id = rig.admit()
     for tries, wait_s in enumerate((1, 2, 5, 10, 10), start=1):
-        put_back.hand_back_for_link(rig.desk, rig.claim_one())
+        put_back.hand_back_for_link(rig.desk, rig.claim_one(), LinkFault.HTTP_401)
         delivery = rig.delivery(notice_id)
 
         assert (delivery["reason"], delivery["link_tries"]) == ("link_unavailable", tries)
@@ -41,6 +42,24 @@ def test_a_claim_without_a_link_waits_longer_each_time_and_uses_up_no_attempt(
         assert 0.8 * wait_s <= waited <= 1.2 * wait_s
         now = clock.freeze(delivery["due_at"])
     assert rig.delivery(notice_id)["attempts"] == 0
+
+
+def test_why_no_link_was_given_stands_on_the_trail_and_beside_the_delivery_until_the_next_claim(
+    rig: Rig, clock: Clock
+) -> None:
+    clock.freeze(NOON)
+    notice_id = rig.admit()
+    put_back.hand_back_for_link(rig.desk, rig.claim_one(), LinkFault.RESET_URL_NOT_HTTPS)
+
+    delivery = rig.delivery(notice_id)
+    assert delivery["detail"] == "reset_url_not_https"
+    told = rig.trail(notice_id)[-1]
+    assert (told["reason"], told["detail"]) == ("link_unavailable", "reset_url_not_https")
+    assert told["evidence"] is None
+
+    clock.freeze(delivery["due_at"])
+    rig.claim_one()
+    assert rig.delivery(notice_id)["detail"] is None
 
 
 def test_what_the_link_answer_taught_suppresses_the_channel(rig: Rig) -> None:
@@ -71,7 +90,7 @@ def test_p9_a_claim_that_is_somebody_elses_by_now_is_left_alone(rig: Rig, clock:
     before = rig.trail(claim.notice_id)
 
     put_back.hand_back(rig.desk, claim, Reason.HALTED)
-    put_back.hand_back_for_link(rig.desk, claim)
+    put_back.hand_back_for_link(rig.desk, claim, LinkFault.HTTP_401)
     put_back.suppress(rig.desk, claim, Reason.NO_DESTINATION)
     put_back.fail(rig.desk, claim, Reason.RENDER_FAILED)
     put_back.stand_back(rig.desk, claim, Verdict.FENCED)

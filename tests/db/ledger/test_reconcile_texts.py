@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from notifier.domain.event import Given, PolicyMode
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted, Unknown
 from notifier.domain.reasons import Reason
 from notifier.domain.receipts import ReceiptStatus
@@ -192,7 +193,7 @@ def test_several_facts_of_one_message_are_one_message(texting: Rig, clock: Clock
     [
         LinkGranted(OTHER, None),
         LinkWithheld("no_destination"),
-        LinkUnavailable("status_503"),
+        LinkUnavailable(LinkFault.HTTP_503, 503),
     ],
     ids=["changed", "404", "unavailable"],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from notifier.clock import DatabaseClock
 from notifier.domain.event import Given, PolicyMode
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import (
     Accepted,
     NotAccepted,
@@ -330,7 +331,7 @@ def test_where_the_link_cannot_be_had_now_the_mark_falls_due_again(
     rig: Rig, worker: Worker, clock: Clock
 ) -> None:
     first = worker.first_call(says=TIMED_OUT)
-    worker.link = LinkUnavailable("timeout")
+    worker.link = LinkUnavailable(LinkFault.NO_ANSWER_IN_TIME)
     worker.replay()
     assert worker.dispatch.claim(Channel.EMAIL, 4) == []
     worker.link = GRANTED
