@@ -17,11 +17,13 @@ from notifier import cli
 from notifier.assembly.alerting import check_pager
 from notifier.assembly.application import compose
 from notifier.assembly.pages import bare_app, web_app
+from notifier.links.probe import probe_auth_service
 from notifier.logs import configure_logs, log_unraisable
 from notifier.providers import registry
 from notifier.serving import hold, serve
 from notifier.settings import Settings, SettingsInvalid, load_settings
 from notifier.starting import (
+    AtHand,
     CannotStart,
     check_templates,
     database_at_hand,
@@ -43,10 +45,10 @@ def create_app() -> Flask:
         settings = load_settings(os.environ)
         stack = ExitStack()
         atexit.register(stack.close)
-        url = stack.enter_context(database_at_hand(settings))
+        at_hand = stack.enter_context(database_at_hand(settings))
     except (SettingsInvalid, CannotStart) as error:
         sys.exit(str(error))
-    app = bare_app()
+    app, url = bare_app(), at_hand.url
     try:
         require_schema(url)
         app = web_app(compose(settings, url))
@@ -54,7 +56,8 @@ def create_app() -> Flask:
         app.extensions["notifier_problem"] = str(error)
     app.config["SQLALCHEMY_DATABASE_URI"] = sqlalchemy_url(url)
     Migrate(app, SQLAlchemy(app), directory=str(MIGRATIONS))
-    cli.install(app, settings, url, partial(registry.probe_all, settings))
+    probe = partial(registry.probe_all, settings)
+    cli.install(app, settings, url, probe, at_hand.embedded)
     return app
 
 
@@ -66,11 +69,12 @@ def main() -> None:
     try:
         settings = load_settings(os.environ)
         check_pager(settings)
-        with hold(settings.bind) as held, database_at_hand(settings) as url:
-            require_schema(url)
-            start_checks(settings, url)
+        with hold(settings.bind) as held, database_at_hand(settings) as at_hand:
+            require_schema(at_hand.url)
+            start_checks(settings, at_hand.url)
             print(f"pid {os.getpid()} serves {settings.public_base}", flush=True)  # noqa: T201
-            serve(held, settings.bind, partial(started_app, settings, url))
+            build, watch = partial(started_app, settings, at_hand), at_hand.watch
+            serve(held, settings.bind, build, beside=watch.start if watch else None)
     except (SettingsInvalid, CannotStart, registry.NoAdapter) as error:
         sys.exit(str(error))
 
@@ -85,11 +89,13 @@ def start_checks(settings: Settings, url: str) -> None:
         database.close()
 
 
-def started_app(settings: Settings, url: str) -> tuple[Flask, Callable[[], None]]:
+def started_app(settings: Settings, at_hand: AtHand) -> tuple[Flask, Callable[[], None]]:
     """In the serving process: everything built and started, and how to stop it."""
     configure_logs()
     with told_briefly("start_failed"):
-        parts = compose(settings, url)
+        parts = compose(settings, at_hand.url)
+        if at_hand.watch:
+            parts.embedded = at_hand.watch.report
         app = web_app(parts)
         parts.start()
     return app, told_briefly("stop_failed")(parts.stop)

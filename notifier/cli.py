@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import getpass
 import sys
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final
 
 import click
@@ -18,6 +20,7 @@ from notifier.flow import halts
 from notifier.flow.halts import Acknowledgement, HaltRefused
 from notifier.settings import Settings
 from notifier.store.database import Database
+from notifier.store.embedded import EmbeddedServer
 
 # \b keeps click from filling the lines that follow.
 SCOPES: Final = """\
@@ -54,7 +57,11 @@ What has expired meanwhile is not sent; the rest goes, what has the least validi
 
 
 def install(
-    app: Flask, settings: Settings, database_url: str, probe_providers: ProbeProviders
+    app: Flask,
+    settings: Settings,
+    database_url: str,
+    probe_providers: ProbeProviders,
+    embedded: EmbeddedServer | None = None,
 ) -> None:
     """Put the commands on `app`; each opens the database for itself."""
     database = Database(database_url, size=2, application_name="notifier-cli")
@@ -62,7 +69,7 @@ def install(
         _halt(database),
         _release(database),
         _halts(database),
-        _doctor(settings, database_url, probe_providers),
+        _doctor(partial(doctor.examine, settings, database_url, probe_providers, embedded)),
         users_commands(lambda: database, lambda: settings.public_base),
         trail_commands(database, settings.checkpoint_key),
         rehearse_command(),
@@ -138,16 +145,14 @@ def _tell_in_flight(acknowledged: Acknowledgement) -> None:
         )
 
 
-def _doctor(
-    settings: Settings, database_url: str, probe_providers: ProbeProviders
-) -> click.Command:
+def _doctor(examine: Callable[[], Iterable[doctor.Finding]]) -> click.Command:
     @click.command("doctor", help="Check settings, pager, database and providers; sends nothing.")
-    def examine() -> None:
+    def tell() -> None:
         faults = 0
-        for finding in doctor.examine(settings, database_url, probe_providers):
+        for finding in examine():
             click.echo(f"{'ok   ' if finding.ok else 'FAULT'} {finding.part}: {finding.detail}")
             faults += not finding.ok
         if faults:
             sys.exit(1)
 
-    return examine
+    return tell

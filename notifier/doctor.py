@@ -25,6 +25,7 @@ from notifier.store.database import (
     Database,
     StoreUnavailable,
 )
+from notifier.store.embedded import EmbeddedServer
 from notifier.store.ledger import policies, templates
 from notifier.store.reads.trail_checkpoints import newest
 
@@ -34,6 +35,9 @@ CLOCKS_APART_S: Final = 2.0
 
 ProbeProviders = Callable[[Policy], Iterable[tuple[str, bool, str]]]
 """Looks at every provider without sending: name, whether it is well, and a few words."""
+
+ProbeLinks = Callable[[], tuple[bool, str]]
+"""Asks the auth service about nobody: whether it answers, and a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +50,19 @@ class Finding:
 
 
 def examine(
-    settings: Settings, database_url: str, probe_providers: ProbeProviders
+    settings: Settings,
+    database_url: str,
+    probe_providers: ProbeProviders,
+    embedded: EmbeddedServer | None = None,
+    *,
+    probe_links: ProbeLinks,
 ) -> Iterator[Finding]:
     """Each part in turn; the later ones are left out where the database cannot be used."""
     yield Finding("settings", ok=True, detail="complete")
     yield from _pager(settings)
+    yield Finding("auth service", *probe_links())
+    if embedded:
+        yield _embedded(embedded)
     try:
         require_schema(database_url)
     except CannotStart as error:
@@ -79,6 +91,15 @@ def examine(
     if policy:
         for name, ok, detail in probe_providers(policy):
             yield Finding(f"provider {name}", ok, detail)
+
+
+def _embedded(server: EmbeddedServer) -> Finding:
+    """Whether this command found the database running; it had to be there for the command."""
+    if server.was_missed:
+        told = "was not running although a process uses it; started by this command"
+        return Finding("postgres", ok=False, detail=told)
+    told = "was not running; started for this command" if server.was_started else "runs"
+    return Finding("postgres", ok=True, detail=told)
 
 
 def _pager(settings: Settings) -> Iterator[Finding]:

@@ -28,16 +28,22 @@ SELECT version_num, current_setting('transaction_read_only') = 'on' AS read_only
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What is looked at. `unwritten` counts outcomes that wait for the store."""
+    """What is looked at. `unwritten` counts outcomes that wait for the store.
+
+    `embedded` tells of the Postgres that this process's parent keeps running, if it does.
+    """
 
     database: Database
     sweeps: Callable[[], Iterable[ReadinessPart]]
     claim_loop: ClaimLoop | None
     unwritten: Callable[[], int]
+    embedded: Callable[[], tuple[bool, str]] | None = None
 
     def parts(self) -> list[PartReport]:
         """Each part of this process with whether it is well; asks the database once."""
         found = [self._database()]
+        if self.embedded:
+            found.append(PartReport("postgres", *self.embedded()))
         found += [PartReport(each.part, each.ok, each.detail) for each in self.sweeps()]
         if self.claim_loop:
             alive = self.claim_loop.is_alive()

@@ -92,9 +92,11 @@ class _Server(MPServer):
     an address; that works everywhere.
     """
 
-    def __init__(self, listening: socket.socket, **options: Any) -> None:
+    def __init__(
+        self, listening: socket.socket, beside: Callable[[], None] | None, **options: Any
+    ) -> None:
         super().__init__("app", **options)
-        self._listening = listening
+        self._listening, self._beside = listening, beside
 
     def _init_shared_socket(self) -> None:
         self._sso = self._listening
@@ -102,14 +104,24 @@ class _Server(MPServer):
         holder: Any = SocketHolder  # what it takes differs from what it declares
         self._shd = holder(self._sso.fileno(), False, *backlog)
 
+    def startup(self, spawn_target: Any, target_loader: Any) -> None:
+        super().startup(spawn_target, target_loader)  # type: ignore[no-untyped-call]
+        if self._beside:
+            self._beside()
+
 
 def serve(
-    held: socket.socket, bind: Bind, build: Callable[[], tuple[Flask, Callable[[], None]]]
+    held: socket.socket,
+    bind: Bind,
+    build: Callable[[], tuple[Flask, Callable[[], None]]],
+    *,
+    beside: Callable[[], None] | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT; raises SystemExit with 1 where the child failed.
 
     `held` is the address, from `hold`. `build` runs in the child: it gives the application and
-    what to call at its end. Raises `CannotStart` where somebody else listens there by now.
+    what to call at its end; `beside` runs here once the child is there, for threads must not be
+    started before a fork. Raises `CannotStart` where somebody else listens there by now.
     """
     parent = os.getpid()
     with told_by_setting(bind):
@@ -127,6 +139,7 @@ def serve(
 
     server = _Server(
         held,
+        beside,
         address=bind.host,
         port=bind.port,
         backlog=BACKLOG,

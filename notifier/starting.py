@@ -6,6 +6,7 @@ import resource
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import psycopg
 from sqlalchemy.exc import OperationalError
@@ -16,7 +17,8 @@ from notifier.messages import revisions
 from notifier.settings import Settings
 from notifier.store import schema
 from notifier.store.database import Database, sqlalchemy_spelling
-from notifier.store.embedded import EmbeddedPostgresError, ensure_running
+from notifier.store.embedded import EmbeddedPostgresError, EmbeddedServer, ensure_running
+from notifier.store.embedded_watch import EmbeddedWatch
 from notifier.store.ledger import templates
 
 
@@ -48,24 +50,35 @@ def told_briefly(event: str) -> Iterator[None]:
         sys.exit(1)
 
 
+@dataclass(frozen=True, slots=True)
+class AtHand:
+    """The database's URL; `embedded` is the server where it is ours, and `watch` over it."""
+
+    url: str
+    embedded: EmbeddedServer | None = None
+    watch: EmbeddedWatch | None = None
+
+
 @contextmanager
-def database_at_hand(settings: Settings) -> Iterator[str]:
-    """The database's URL: the one that is set, else the embedded server's, for as long.
+def database_at_hand(settings: Settings) -> Iterator[AtHand]:
+    """The database that is set, else the embedded server, for as long; it is not watched yet.
 
     The embedded database is brought to the newest schema; any other one is only looked at by
     `require_schema`.
     """
     if settings.database_url is not None:
-        yield settings.database_url.get_secret_value()
+        yield AtHand(settings.database_url.get_secret_value())
         return
     try:
         server = ensure_running(settings.data_dir)
     except EmbeddedPostgresError as error:
         raise CannotStart(str(error)) from None
+    watch = EmbeddedWatch(server)
     try:
         schema.upgrade(sqlalchemy_url(server.url))
-        yield server.url
+        yield AtHand(server.url, server, watch)
     finally:
+        watch.stop()
         server.stop()
 
 

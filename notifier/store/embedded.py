@@ -70,17 +70,39 @@ class EmbeddedServer:
 
     `url` is the database as the role `notifier` sees it, `superuser_url` the maintenance
     database as the superuser does, `tcp_url` as `url` but over loopback (None without TCP).
-    No URL holds a password; they name the file that does.
+    No URL holds a password; they name the file that does. `was_started`: it did not run before;
+    `was_missed`: nor did it although another process used it.
     """
 
-    def __init__(self, ground: Ground, postmaster: Postmaster, share: int) -> None:
-        self._ground = ground
+    def __init__(
+        self,
+        ground: Ground,
+        postmaster: Postmaster,
+        share: int,
+        settings: Mapping[str, str],
+    ) -> None:
+        self._ground, self._settings = ground, settings
         self._share: int | None = share
+        self.was_started = self.was_missed = False
         self.bin_dir = ground.bin_dir
         self.pid = postmaster.pid
         self.url = server_url(ground, postmaster.port, ROLE, DATABASE)
         self.superuser_url = server_url(ground, postmaster.port, SUPERUSER, "postgres")
         self.tcp_url = tcp_url(ground, postmaster.port) if postmaster.on_tcp else None
+
+    def runs(self) -> bool:
+        """Whether it is there now."""
+        return find_postmaster(self._ground) is not None
+
+    def start_again(self) -> None:
+        """Start it where it has died, unless this process's share was given up.
+
+        Raises as `ensure_running` does.
+        """
+        with locked(self._ground.home / "starting.lock", self._ground.home):
+            if self._share is not None:
+                listen_tcp = self.tcp_url is not None
+                self.pid = join_or_start(self._ground, self._settings, listen_tcp).pid
 
     def stop(self) -> None:
         """Give up this process's share; the last to do so stops the server. Safe to repeat."""
@@ -112,13 +134,27 @@ def ensure_running(
     with locked(ground.home / "starting.lock", ground.home):
         share = open_lock(ground.home / "users.lock", ground.home)
         try:
+            others = is_shared(share)
             fcntl.flock(share, fcntl.LOCK_SH)
-            postmaster = join_or_start(ground, {**SETTINGS, **(settings or {})}, listen_tcp)
+            starts = find_postmaster(ground) is None
+            all_settings = {**SETTINGS, **(settings or {})}
+            postmaster = join_or_start(ground, all_settings, listen_tcp)
             make_database(ground, postmaster.port)
         except BaseException:
             os.close(share)
             raise
-    return EmbeddedServer(ground, postmaster, share)
+    server = EmbeddedServer(ground, postmaster, share, all_settings)
+    server.was_started, server.was_missed = starts, starts and others
+    return server
+
+
+def is_shared(share: int) -> bool:
+    """Whether another process holds a share in the server."""
+    try:
+        fcntl.flock(share, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def join_or_start(ground: Ground, settings: Mapping[str, str], listen_tcp: bool) -> Postmaster:
