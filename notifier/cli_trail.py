@@ -1,6 +1,6 @@
-"""`flask trail`: check the trail, hand it to an auditor, compute the states anew.
+"""`flask trail`: check the trail, hand it to an auditor, compute the states anew, sign its ends.
 
-All three only read, in one snapshot, with the application running or not.
+All but the last only read, in one snapshot; all work with the application running or not.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from uuid import UUID
 import click
 
 from notifier import __version__
+from notifier.cli_checkpoint import checkpoint_command
 from notifier.flow.checkpoints import public_keys
 from notifier.setting_values import KeyRing
 from notifier.store.database import Database
 from notifier.store.reads import trail, trail_export, trail_rebuild
+from notifier.store.reads.look_up import notices_known_as
 from notifier.store.reads.trail_export import Scope
 from notifier.trail_verifier import Verifier, expectation
 
+MOST_NAMED: Final = 10
 NO_KEY: Final = "no NOTIFIER_CHECKPOINT_KEY is set: no checkpoints are made"
 TIME: Final = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M:%S%z"])
 
@@ -31,11 +34,12 @@ def trail_commands(database: Database, checkpoint_key: KeyRing | None) -> click.
     """The group `trail`; `checkpoint_key` signs checkpoints, its old seeds still verify."""
     keys = public_keys(checkpoint_key.all) if checkpoint_key else {}
 
-    @click.group("trail", help="Verify, export or rebuild the trail.")
+    @click.group("trail", help="Verify, export, rebuild or checkpoint the trail.")
     def group() -> None:
         pass
 
-    for command in (_verify(database, keys), _export(database, keys), _rebuild(database)):
+    signing = checkpoint_command(database, checkpoint_key, NO_KEY)
+    for command in (_verify(database, keys), _export(database, keys), _rebuild(database), signing):
         group.add_command(command)
     return group
 
@@ -64,17 +68,18 @@ def _verify(database: Database, keys: Mapping[str, bytes]) -> click.Command:
 def _export(database: Database, keys: Mapping[str, bytes]) -> click.Command:
     @click.command("export", help="Write the trail as NDJSON, for an auditor.")
     @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Default: stdout.")
-    @click.option("--notice", type=click.UUID, help="This notice alone.")
+    @click.option("--notice", metavar="ID", help="One notice, by any id that leads to it alone.")
     @click.option(
         "--since", type=TIME, callback=_in_utc, help="Notices with a change from then on."
     )
     @click.option("--until", type=TIME, callback=_in_utc, help="Notices with a change before then.")
     def export(
-        out: Path | None, notice: UUID | None, since: datetime | None, until: datetime | None
+        out: Path | None, notice: str | None, since: datetime | None, until: datetime | None
     ) -> None:
-        if notice and (since or until):
+        if notice is not None and (since or until):
             raise click.UsageError("--notice cannot be combined with --since or --until")
-        scope = Scope(notice, since, until)
+        known = None if notice is None else _the_one(database, notice)
+        scope = Scope(known, since, until)
         with (
             _output(out) as write,
             database.connection() as connection,
@@ -89,6 +94,17 @@ def _export(database: Database, keys: Mapping[str, bytes]) -> click.Command:
         )
 
     return export
+
+
+def _the_one(database: Database, told: str) -> UUID:
+    with database.connection() as connection:
+        found = notices_known_as(connection, told)
+    if not found:
+        raise click.ClickException("no notice has this id")
+    if len(found) > 1:
+        several = "\n".join(map(str, found[:MOST_NAMED]))
+        raise click.ClickException(f"{len(found)} notices have this id; name one:\n{several}")
+    return found[0]
 
 
 def _rebuild(database: Database) -> click.Command:

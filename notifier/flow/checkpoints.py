@@ -69,14 +69,32 @@ def checkpoint(
     several do this at once, one of them comes through.
     """
     due = checkpoints.next_due(connection, every)
-    if due is None:
-        return 0
+    made = _made(seal, connection, due, limit) if due else None
+    return made.head_count if made else 0
+
+
+def checkpoint_now(
+    seal: Seal, connection: PooledConnection, *, limit: int = HEADS_AT_ONCE
+) -> Checkpoint:
+    """The last of as many as it takes to cover all that is there now, due or not.
+
+    Where somebody else comes through with the same number, the next one is made after theirs.
+    """
+    while True:
+        due = checkpoints.next_due(connection, timedelta(0))
+        made = _made(seal, connection, due, limit) if due else None
+        if made and made.head_count < limit:
+            return made
+
+
+def _made(seal: Seal, connection: PooledConnection, due: Due, limit: int) -> Checkpoint | None:
+    """The checkpoint that came of `due`; None where another one has its number by now."""
     heads = checkpoints.changed(connection, due, limit)
     made = signed(seal, due, heads)
     if not checkpoints.write(connection, made, heads, due, complete=len(heads) < limit):
-        return 0
+        return None
     announce(made)
-    return made.head_count
+    return made
 
 
 def signed(seal: Seal, due: Due, heads: Sequence[Head]) -> Checkpoint:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from notifier.domain.event import is_id
 from notifier.store.reads.notice_rows import NoticeRow, rows_of
 
 if TYPE_CHECKING:
@@ -39,6 +41,13 @@ _BY: Final = {
 }
 
 
+TRACES: Final = """
+SELECT notice_id FROM notice WHERE notice_id = %(id)s
+ UNION SELECT notice_id FROM admission WHERE notice_id = %(id)s
+ UNION SELECT notice_id FROM transition WHERE notice_id = %(id)s
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class LookedUp:
     """Notices found, newest first; `more` when there are others beyond `MOST`."""
@@ -61,6 +70,20 @@ def kinds_of(connection: PooledConnection, value: str) -> dict[Key, tuple[UUID, 
         for key, statement in _BY.items()
     }
     return {key: notices for key, notices in found.items() if notices}
+
+
+def notices_known_as(connection: PooledConnection, value: str) -> tuple[UUID, ...]:
+    """Every notice that `value` leads to as an id of any kind, its own among them.
+
+    Also one of which nothing but its keys or its trail is left.
+    """
+    if not is_id(value):
+        return ()
+    found = {notice for notices in kinds_of(connection, value).values() for notice in notices}
+    with suppress(ValueError):
+        rows = connection.execute(TRACES, {"id": UUID(value)})
+        found |= {row["notice_id"] for row in rows}
+    return tuple(sorted(found))
 
 
 def by_fingerprint(connection: PooledConnection, fingerprints: Sequence[bytes]) -> LookedUp:
