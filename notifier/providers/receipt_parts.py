@@ -16,6 +16,9 @@ from typing import Any, Final
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{1,100}", re.ASCII)
 _MESSAGE_ID: Final = re.compile(r"[A-Za-z0-9-]{1,64}", re.ASCII)
 _WORD: Final = re.compile(r"[A-Za-z_]{1,32}", re.ASCII)
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_LATEST: Final = datetime(2100, 1, 1, tzinfo=UTC)
+"""At the ends of the calendar a time cannot be shown in every zone."""
 _CODE: Final = re.compile(r"[0-9]{1,6}", re.ASCII)
 
 
@@ -42,7 +45,7 @@ def code(value: Any) -> str | None:
 
 
 def iso_time(value: Any) -> datetime | None:
-    """An ISO time with an offset, in UTC; digits beyond microseconds are cut."""
+    """An ISO time of this century with an offset, in UTC; digits beyond microseconds are cut."""
     if not isinstance(value, str) or len(value) > 40:
         return None
     try:
@@ -52,7 +55,7 @@ def iso_time(value: Any) -> datetime | None:
 
 
 def mail_time(value: Any) -> datetime | None:
-    """An RFC 2822 time with an offset, in UTC."""
+    """An RFC 2822 time of this century with an offset, in UTC."""
     if not isinstance(value, str) or len(value) > 64:
         return None
     try:
@@ -71,4 +74,5 @@ def _shaped(shape: re.Pattern[str], value: Any) -> str | None:
 
 
 def _aware(found: datetime) -> datetime | None:
-    return found.astimezone(UTC) if found.tzinfo else None
+    moment = found.astimezone(UTC) if found.tzinfo else None
+    return moment if moment and _EARLIEST <= moment < _LATEST else None
