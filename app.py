@@ -17,6 +17,7 @@ from notifier import cli
 from notifier.assembly.alerting import check_pager
 from notifier.assembly.application import compose
 from notifier.assembly.pages import bare_app, web_app
+from notifier.doctor import examine
 from notifier.links.probe import probe_auth_service
 from notifier.logs import configure_logs, log_unraisable
 from notifier.providers import registry
@@ -56,8 +57,9 @@ def create_app() -> Flask:
         app.extensions["notifier_problem"] = str(error)
     app.config["SQLALCHEMY_DATABASE_URI"] = sqlalchemy_url(url)
     Migrate(app, SQLAlchemy(app), directory=str(MIGRATIONS))
-    probe = partial(registry.probe_all, settings)
-    cli.install(app, settings, url, probe, at_hand.embedded)
+    providers, links = partial(registry.probe_all, settings), partial(probe_auth_service, settings)
+    doctor = partial(examine, settings, url, providers, at_hand.embedded, probe_links=links)
+    cli.install(app, settings, url, doctor)
     return app
 
 

@@ -5,22 +5,19 @@ from __future__ import annotations
 import getpass
 import sys
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Final
 
 import click
 from flask import Flask
 
-from notifier import doctor
 from notifier.cli_rehearse import rehearse_command
 from notifier.cli_trail import trail_commands
 from notifier.cli_users import users_commands
-from notifier.doctor import ProbeProviders
+from notifier.doctor import Finding
 from notifier.flow import halts
 from notifier.flow.halts import Acknowledgement, HaltRefused
 from notifier.settings import Settings
 from notifier.store.database import Database
-from notifier.store.embedded import EmbeddedServer
 
 # \b keeps click from filling the lines that follow.
 SCOPES: Final = """\
@@ -57,19 +54,15 @@ What has expired meanwhile is not sent; the rest goes, what has the least validi
 
 
 def install(
-    app: Flask,
-    settings: Settings,
-    database_url: str,
-    probe_providers: ProbeProviders,
-    embedded: EmbeddedServer | None = None,
+    app: Flask, settings: Settings, database_url: str, examine: Callable[[], Iterable[Finding]]
 ) -> None:
-    """Put the commands on `app`; each opens the database for itself."""
+    """Put the commands on `app`; each opens the database for itself. `examine` is the doctor."""
     database = Database(database_url, size=2, application_name="notifier-cli")
     for command in (
         _halt(database),
         _release(database),
         _halts(database),
-        _doctor(partial(doctor.examine, settings, database_url, probe_providers, embedded)),
+        _doctor(examine),
         users_commands(lambda: database, lambda: settings.public_base),
         trail_commands(database, settings.checkpoint_key),
         rehearse_command(),
@@ -145,8 +138,8 @@ def _tell_in_flight(acknowledged: Acknowledgement) -> None:
         )
 
 
-def _doctor(examine: Callable[[], Iterable[doctor.Finding]]) -> click.Command:
-    @click.command("doctor", help="Check settings, pager, database and providers; sends nothing.")
+def _doctor(examine: Callable[[], Iterable[Finding]]) -> click.Command:
+    @click.command("doctor", help="Check all that sending rests on; sends nothing.")
     def tell() -> None:
         faults = 0
         for finding in examine():
