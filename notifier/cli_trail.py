@@ -19,10 +19,11 @@ from notifier import __version__
 from notifier.cli_checkpoint import checkpoint_command
 from notifier.flow.checkpoints import public_keys
 from notifier.setting_values import KeyRing
-from notifier.store.database import Database
-from notifier.store.reads import trail, trail_export, trail_rebuild
+from notifier.store.database import Database, PooledConnection
+from notifier.store.reads import trail, trail_beside, trail_export, trail_rebuild
 from notifier.store.reads.look_up import notices_known_as
 from notifier.store.reads.trail_export import Scope
+from notifier.store.reads.trail_rebuild import Difference
 from notifier.trail_verifier import Verifier, expectation
 
 MOST_NAMED: Final = 10
@@ -57,9 +58,10 @@ def _verify(database: Database, keys: Mapping[str, bytes]) -> click.Command:
         verifier = Verifier(keys, click.echo, expect)
         with database.connection() as connection, trail.snapshot(connection):
             verifier.run(trail_export.records(connection, Scope()))
-        for line in [*verifier.summary(), *_keys_told(keys)]:
+            beside = _tell_beside(connection)
+        for line in [*verifier.summary(), *_keys_told(keys), *_beside_told(beside)]:
             click.echo(line)
-        if verifier.faults:
+        if verifier.faults or beside:
             sys.exit(1)
 
     return verify
@@ -110,17 +112,38 @@ def _the_one(database: Database, told: str) -> UUID:
 def _rebuild(database: Database) -> click.Command:
     @click.command("rebuild", help="Compute every state from the trail and compare; changes none.")
     def rebuild() -> None:
-        found = trail_rebuild.differences(database)
-        for each in found:
-            click.echo(
-                f"notice {each.notice_id} {each.what}:"
-                f" stored {each.stored}, by the trail {each.rebuilt}"
-            )
-        click.echo(f"differences {len(found)}" if found else "every state follows from the trail")
+        states = trail_rebuild.differences(database)
+        for each in states:
+            _tell(each)
+        with database.connection() as connection, trail.snapshot(connection):
+            beside = _tell_beside(connection)
+        found = len(states) + beside
+        click.echo(f"differences {found}" if found else "every state follows from the trail")
         if found:
             sys.exit(1)
 
     return rebuild
+
+
+def _tell(each: Difference) -> None:
+    click.echo(
+        f"notice {each.notice_id} {each.what}: stored {each.stored}, by the trail {each.rebuilt}"
+    )
+
+
+def _tell_beside(connection: PooledConnection) -> int:
+    """Tell what beside the trail is otherwise than the trail says, and the altered policies."""
+    count = 0
+    for count, each in enumerate(trail_beside.differences(connection), start=1):  # noqa: B007
+        _tell(each)
+    for revision in trail_beside.altered_policies(connection):
+        count += 1
+        click.echo(f"policy revision {revision}: its values are not those of its digest")
+    return count
+
+
+def _beside_told(beside: int) -> Iterator[str]:
+    yield f"beside the trail: {beside} differences" if beside else "beside the trail: no difference"
 
 
 @contextmanager

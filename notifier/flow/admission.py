@@ -19,6 +19,7 @@ from notifier.domain.admission_plan import (
     admission_terms,
     fact_of,
 )
+from notifier.domain.admission_seal import admission_seal
 from notifier.domain.event import (
     AdmissionResult,
     Admitted,
@@ -136,7 +137,7 @@ class Admission:
             "cap": policy.account_cap_per_hour,
             "email_provider": self.channels.get(Channel.EMAIL),
             "sms_provider": self.channels.get(Channel.SMS),
-            "evidence": _evidence(event, transport, locale, fell_back=fell_back),
+            "evidence": _evidence(event, transport, digest, locale, fell_back=fell_back),
             **_event_columns(event),
             **_term_columns(terms),
             **self.contacts.columns(Channel.EMAIL, _given(event.email)),
@@ -182,8 +183,13 @@ def _term_columns(terms: AdmissionTerms) -> dict[str, Any]:
     }
 
 
-def _evidence(event: ResetEvent, transport: Transport, locale: str, *, fell_back: bool) -> str:
-    """What decided the channels, as it stands on the trail: ids and inputs, no addresses."""
+def _evidence(
+    event: ResetEvent, transport: Transport, digest: bytes, locale: str, *, fell_back: bool
+) -> str:
+    """What decided the channels, as it stands on the trail: ids and inputs, no addresses.
+
+    With it the seal of the keys, which stand beside the trail.
+    """
     facts: dict[str, Any] = {
         "mode": str(event.mode),
         "reason_code": event.reason_code,
@@ -194,6 +200,8 @@ def _evidence(event: ResetEvent, transport: Transport, locale: str, *, fell_back
         "region": event.region,
         "signing_key": transport.key_id,
         "locale": locale,
+        "ticket": event.ticket_id,
+        "admission_sha256": admission_seal({**_event_columns(event), "content_digest": digest}),
         "locale_fell_back": fell_back or event.malformed_locale is not None or None,
     }
     return json.dumps({name: fact for name, fact in facts.items() if fact is not None})

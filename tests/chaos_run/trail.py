@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from notifier.flow.checkpoints import public_keys
 from notifier.setting_readers import read_seed_ring
 from notifier.store.database import Database
-from notifier.store.reads import trail, trail_export, trail_rebuild
+from notifier.store.reads import trail, trail_beside, trail_export, trail_rebuild
 from notifier.store.reads.trail_export import Scope
 from notifier.trail_verifier import Fault, Verifier
 from tests.db import chain
@@ -33,7 +33,9 @@ def verify(url: str, checkpoint_key: str) -> Verified:
     database = Database(url)
     try:
         _verify(database, checkpoint_key, found)
-        for each in trail_rebuild.differences(database):
+        with database.connection() as connection, trail.snapshot(connection):
+            beside = list(trail_beside.differences(connection))
+        for each in (*trail_rebuild.differences(database), *beside):
             what = f"stored {each.stored}, by the trail {each.rebuilt}"
             found.differences.append(f"{each.notice_id} {each.what}: {what}")
     finally:

@@ -16,6 +16,8 @@ CLAIMING = f"{L}test_claim.py::test_each_guard_alone_keeps_a_row_back"
 STARTING = f"{L}test_intent.py::test_each_guard_alone_forbids_the_start"
 OUTCOMES = "tests/providers/test_http_outcomes.py::"
 WRONG = "tests/providers/test_wrong_answers.py::"
+NEVER = "migrations/sql/0001_never_rewritten.sql"
+APPEND_ONLY = "tests/db/test_trail_is_append_only.py::"
 GATE = "tests/web/people/test_gate.py::"
 
 
@@ -310,11 +312,21 @@ EDGE_GUARDS: tuple[Guard, ...] = (
     _appended_only(
         "admission", "admission_append_only", "an id that was forgotten is admitted a second time"
     ),
-    _appended_only(
-        "ticket_link", "ticket_link_append_only", "a ticket is put on another person's notice"
+    Guard(
+        "trigger `ticket_link_append_only`",
+        "P8",
+        "a ticket is put on another person's notice",
+        Replaced(
+            NEVER, "ticket_link_append_only BEFORE UPDATE OR", "ticket_link_append_only BEFORE"
+        ),
+        f"{APPEND_ONLY}test_p8_not_even_the_owner_can_alter_or_remove_what_was_written",
     ),
-    _appended_only(
-        "template_revision", "template_append_only", "a text that was sent passes for another"
+    Guard(
+        "trigger `template_append_only`",
+        "P8",
+        "a text that was sent passes for another",
+        Replaced(NEVER, "template_append_only BEFORE UPDATE OR", "template_append_only BEFORE"),
+        f"{APPEND_ONLY}test_p8_not_even_the_owner_can_alter_or_remove_what_was_written",
     ),
     Guard(
         "admission's keys cannot be changed",
@@ -332,9 +344,10 @@ EDGE_GUARDS: tuple[Guard, ...] = (
         "what is written once is not rewritten",
         "P8",
         "whom and what an attempt was for is changed afterwards",
-        Migrated("DROP TRIGGER attempt_never_rewritten ON notifier.attempt"),
-        "tests/db/test_trail_is_append_only.py::"
-        "test_p8_not_even_the_owner_rewrites_what_is_written_once",
+        Replaced(
+            NEVER, "number, class, key, reference, provider,", "number, class, key, provider,"
+        ),
+        f"{APPEND_ONLY}test_p8_not_even_the_owner_rewrites_what_is_written_once",
     ),
     Guard(
         "the application's role may write no column that its code does not",

@@ -12,7 +12,34 @@ APPEND_ONLY = "tests/db/test_trail_is_append_only.py::"
 CHECKPOINTS = "tests/trail/test_checkpoints.py::"
 NOT_EVEN_THE_OWNER = f"{APPEND_ONLY}test_p8_not_even_the_owner_can_alter_or_remove_what_was_written"
 
+AT_BESIDE = "tests/trail/test_beside.py::"
+
 TRAIL_GUARDS: tuple[Guard, ...] = (
+    Guard(
+        "the account is under the seal of an admission",
+        "P1",
+        "an event is put under another account, and nothing shows it",
+        Replaced(
+            "notifier/domain/admission_seal.py", '"account_id", "requested_at",', '"requested_at",'
+        ),
+        f"{AT_BESIDE}test_p8_a_changed_key_is_found[account_id]",
+    ),
+    Guard(
+        "what differs from the trail beside it fails the verification",
+        "P8",
+        "keys are rewritten, and whoever verifies each night is told that all holds",
+        Replaced("notifier/cli_trail.py", "if verifier.faults or beside:", "if verifier.faults:"),
+        f"{AT_BESIDE}test_p8_verify_and_rebuild_tell_both_and_end_with_status_1",
+    ),
+    Guard(
+        "what is gone before its retention is missed",
+        "P8",
+        "whoever removes an event says that retention did",
+        Replaced(
+            "notifier/store/reads/trail_beside.py", ">= LEAST_AGE, True)", "is not None, True)"
+        ),
+        f"{AT_BESIDE}test_p8_what_is_gone_or_was_put_in_is_found",
+    ),
     Guard(
         "trigger `checkpoint_append_only`",
         "P8",
