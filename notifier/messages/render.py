@@ -18,6 +18,8 @@ from notifier.domain.values import RenderedMessage, ResetLink, Secret
 from notifier.messages.revisions import Template, find, pick_locale
 
 MAX_NAME: Final = 40
+MAX_NAME_DIGITS: Final = 2
+"""In any script: fewer than any number that can be called or texted."""
 MAX_SMS: Final = 1600
 """Characters; ten segments, the most that networks join."""
 
@@ -64,7 +66,8 @@ def safe_name(name: str | None) -> str | None:
 
     People choose it themselves, and some choose advertising: a mail program makes a link of
     anything that looks like one. So only letters, digits and the marks of real names pass,
-    a full stop only before a space or at the end. Control and direction characters go.
+    a full stop only before a space or at the end, and too few digits to be called: the name
+    stands in a message that its reader trusts. Control and direction characters go.
     """
     if name is None:
         return None
@@ -73,6 +76,8 @@ def safe_name(name: str | None) -> str | None:
     )
     words = " ".join(unicodedata.normalize("NFC", "".join(visible)).split())
     if not words or len(words) > MAX_NAME or not all(map(_may_stand_in_name, words)):
+        return None
+    if sum(map(str.isdecimal, words)) > MAX_NAME_DIGITS:
         return None
     if any(not rest.startswith(" ") for rest in words.split(".")[1:] if rest):
         return None

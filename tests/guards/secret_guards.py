@@ -42,6 +42,17 @@ SECRET_GUARDS: tuple[Guard, ...] = (
         f"{AT_P7_TYPES}test_p7_a_secret_bearing_value_cannot_be_serialised",
     ),
     Guard(
+        "a name in a message holds no number that can be called",
+        "P7",
+        "whoever chooses a name has us sign for a stranger's telephone",
+        Replaced(
+            "notifier/messages/render.py",
+            "    if sum(map(str.isdecimal, words)) > MAX_NAME_DIGITS:\n        return None\n",
+            "",
+        ),
+        "tests/messages/test_render.py::test_a_name_passes_only_where_it_can_be_nothing_but_a_name",
+    ),
+    Guard(
         "a number in a remark is one whatever parts it",
         "P7",
         "a customer's telephone number stands on the trail for good",

@@ -166,6 +166,15 @@ def test_the_digest_is_keyed_over_the_parts_in_fixed_order() -> None:
         ("<b>Mara</b>", None),
         ("{{ link }}", None),
         ("Mara\ud800", "Mara"),
+        ("Louis 14", "Louis 14"),
+        ("R2D2", "R2D2"),
+        ("Konto gesperrt Tel 0800 123 456 789", None),
+        ("Call 110", None),
+        ("Text STOP to 82 123", None),
+        ("a1b1c0", None),
+        ("Tel \u0660\u0668\u0660\u0660", None),
+        ("Tel \uff10\uff18\uff10\uff10", None),
+        ("Tel \u2460\u2461\u2462", None),
     ],
 )
 def test_a_name_passes_only_where_it_can_be_nothing_but_a_name(
