@@ -44,8 +44,8 @@ def machine_services(parts: Application) -> MachineServices:
         notice_status=look_ups.notice_status,
         transitions=look_ups.transitions,
         cancel=partial(cancel.cancel_event, parts.desk, database),
-        link_ticket=lambda ticket, notice, by: tickets.link(
-            database, parts.desk, ticket_id=ticket, notice_id=UUID(notice), by=by
+        link_ticket=lambda ticket, notice, token: tickets.link_by_token(
+            database, parts.desk, ticket_id=ticket, notice_id=UUID(notice), token=token
         ),
         ticket_notices=look_ups.ticket_notices,
         readiness=parts.readiness.parts,

@@ -12,6 +12,16 @@ from notifier.store.ledger.book import Origin
 from notifier.store.ledger.held_rows import NoSuchNotice
 
 
+def link_by_token(
+    database: Database, desk: Desk, *, ticket_id: str, notice_id: UUID, token: str
+) -> bool:
+    """As `link`, by a program: `token` names its API token, and no person has such a name."""
+    by = f"token:{token}"
+    return link(
+        database, desk, ticket_id=ticket_id, notice_id=notice_id, by=by, actor=f"operator:{by}"
+    )
+
+
 def link(
     database: Database,
     desk: Desk,
@@ -21,7 +31,7 @@ def link(
     by: str,
     actor: str = "operator",
 ) -> bool:
-    """Link the ticket; False where there is no such notice."""
+    """Link the ticket; False where there is no such notice. `actor` is the trail's."""
     try:
         with (
             database.connection() as connection,

@@ -79,7 +79,8 @@ FIELDS: Final[dict[str, str]] = {
     "recorded_at": "When it was written, by the database's clock.",
     "occurred_at": "When it happened, where a provider says so; else when it was written.",
     "attempt": "The number of the attempt it is about; null where it is about none.",
-    "actor": "Who brought it: service, provider or operator, with a name behind a colon.",
+    "actor": "Who brought it: service, provider or operator, with a name behind a colon; "
+    "operator:token: and a name is a program with an API token.",
     "from_state": "The delivery's state before; null for the first row, or a fact alone.",
     "to_state": "The delivery's state after; null for a fact alone.",
     "detail": "What went wrong or differs, in a closed word; null where there is none.",
