@@ -114,7 +114,6 @@ ISSUER_GUARDS: tuple[Guard, ...] = (
         Replaced(
             "notifier/accounts/oidc_people.py", 'if row["disabled_at"] is not None:', "if False:"
         ),
-        f"{AT_OIDC}"
-        "test_a_person_of_the_issuer_who_is_shut_out_is_out_everywhere",
+        f"{AT_OIDC}test_a_person_of_the_issuer_who_is_shut_out_is_out_everywhere",
     ),
 )
