@@ -9,6 +9,7 @@ from typing import Final
 from flask import Blueprint, Response
 
 from notifier.web.machines.answers import json_answer
+from notifier.web.machines.openapi_links import LINK_SCHEMAS, link_webhooks
 from notifier.web.machines.openapi_parts import (
     ADMITTED_HEADERS,
     AFTER,
@@ -75,8 +76,9 @@ def build_document(callback_paths: Sequence[str] = ()) -> Part:
             '"Delivered" is a fact about a message, never proof that an account was recovered.',
         },
         "paths": _event_paths() | _other_paths() | {p: _callback() for p in callback_paths},
+        "webhooks": link_webhooks(),
         "components": {
-            "schemas": SCHEMAS,
+            "schemas": SCHEMAS | LINK_SCHEMAS,
             "securitySchemes": _SECURITY,
             "responses": {code: problem(code) for code in CODES},
         },

@@ -93,6 +93,18 @@ FIELDS: Final[dict[str, str]] = {
     "prev_hash": "The hash of the row before, in hex; of the first, SHA-256 of the notice's id.",
     "hash": "SHA-256 over prev_hash and all other fields, in hex; docs/reference/trail-export.md "
     "has the rule.",
+    # links, which the auth service is asked for
+    "purpose": "send: a link is about to be sent. look_up: the destination alone is needed.",
+    "link.reset_request_id": "The reset request of the event.",
+    "link.event_id": "The event that asked for the notice.",
+    "link.channel": "Where the message would go.",
+    "reset_url": "The link, https (http on loopback alone), of at most 2048 plain characters; the "
+    "same for the same request while it lives. It is used and forgotten.",
+    "link.destination": "An address, or a number in E.164; newer than the event's, so it rules.",
+    "link.expires_at": "When the link dies, where that is earlier than the event said; a later "
+    "time changes nothing.",
+    "name": "The person's, for the greeting; what is no text is left out.",
+    "link.reason": "Why there is none, in a word of a closed list.",
     # the rest
     "cancel.event_id": "The event of the address again, so that the signature covers it.",
     "cancel.reason": "Why the reset request is over.",
