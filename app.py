@@ -19,9 +19,10 @@ from notifier.assembly.application import compose
 from notifier.assembly.pages import bare_app, web_app
 from notifier.doctor import examine
 from notifier.links.probe import probe_auth_service
-from notifier.logs import configure_logs, log_unraisable
+from notifier.logs import configure_logs, log, log_unraisable
 from notifier.providers import registry
 from notifier.serving import hold, serve
+from notifier.setting_names import unknown_settings
 from notifier.settings import Settings, SettingsInvalid, load_settings
 from notifier.starting import (
     AtHand,
@@ -70,6 +71,8 @@ def main() -> None:
     log_unraisable()
     try:
         settings = load_settings(os.environ)
+        for each in unknown_settings(os.environ):
+            log.warning("setting_unknown", setting=each.variable)
         check_pager(settings)
         with hold(settings.bind) as held, database_at_hand(settings) as at_hand:
             require_schema(at_hand.url)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -14,7 +15,8 @@ from notifier.accounts.oidc import Client, IssuerUnreachable, client_of
 from notifier.accounts.oidc_issuer import Issuer
 from notifier.domain.policy import Policy, PolicyInvalid
 from notifier.messages import revisions
-from notifier.settings import Settings
+from notifier.setting_names import unknown_settings
+from notifier.settings import PREFIX, Settings
 from notifier.signals.apprise_pager import NOT_UNDERSTOOD, receivers_of
 from notifier.signals.sender_watch import probe as probe_senders
 from notifier.signals.sender_watch import sender_watch_of
@@ -32,6 +34,14 @@ from notifier.store.reads.trail_checkpoints import newest
 CLOCKS_APART_S: Final = 2.0
 """More than this between database and machine is said; sending uses the database's clock."""
 
+
+PROBED_WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "smtp": ("SMTP_URL",),
+    "postmark": ("POSTMARK_TOKEN", "POSTMARK_BASE_URL"),
+    "resend": ("RESEND_API_KEY", "RESEND_BASE_URL"),
+    "twilio": ("TWILIO_ACCOUNT_SID", "TWILIO_AUTH_TOKEN", "TWILIO_BASE_URL"),
+}
+"""Settings without their prefix that a look at each provider rests on."""
 
 ProbeProviders = Callable[[Policy], Iterable[tuple[str, bool, str]]]
 """Looks at every provider without sending: name, whether it is well, and a few words."""
@@ -56,9 +66,14 @@ def examine(
     embedded: EmbeddedServer | None = None,
     *,
     probe_links: ProbeLinks,
+    environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Finding]:
-    """Each part in turn; the later ones are left out where the database cannot be used."""
-    yield Finding("settings", ok=True, detail="complete")
+    """Each part in turn; the later ones are left out where the database cannot be used.
+
+    `environ` is what the settings were read from.
+    """
+    unknown = "; ".join(map(str, unknown_settings(environ)))
+    yield Finding("settings", ok=not unknown, detail=unknown or "complete")
     yield from _pager(settings)
     yield Finding("auth service", *probe_links())
     if embedded:
@@ -90,7 +105,13 @@ def examine(
         yield Finding(f"sender domain {domain}", ok, detail)
     if policy:
         for name, ok, detail in probe_providers(policy):
-            yield Finding(f"provider {name}", ok, detail)
+            yield Finding(f"provider {name}", ok, detail if ok else f"{detail}; {see_of(name)}")
+
+
+def see_of(provider: str) -> str:
+    """Where to look when a provider is not well: the settings that lead to it."""
+    *others, last = (PREFIX + name for name in PROBED_WITH[provider])
+    return f"see {', '.join(others)}{' and ' if others else ''}{last}"
 
 
 def _embedded(server: EmbeddedServer) -> Finding:
@@ -109,7 +130,7 @@ def _pager(settings: Settings) -> Iterator[Finding]:
         yield Finding("pager", ok=True, detail="no NOTIFIER_ALERT_URLS: alerts page nobody")
     for each in receivers:
         understood = each.is_understood()
-        words = "understood" if understood else NOT_UNDERSTOOD
+        words = "understood" if understood else f"{NOT_UNDERSTOOD}; see {PREFIX}ALERT_URLS"
         yield Finding(f"pager {each.name}", understood, words)
 
 
@@ -118,7 +139,11 @@ def _single_sign_on(client: Client) -> Finding:
     try:
         offer = Issuer(client).offer()
     except IssuerUnreachable as error:
-        return Finding("single sign-on", ok=False, detail=f"no usable issuer: {error.what}")
+        return Finding(
+            "single sign-on",
+            ok=False,
+            detail=f"no usable issuer: {error.what}; see {PREFIX}OIDC_ISSUER",
+        )
     signatures = oidc_tokens.usable_signatures(
         offer.document.get("id_token_signing_alg_values_supported")
     )

@@ -118,6 +118,25 @@ def read_bare_address(text: str) -> str:
     return found.reveal()
 
 
+def read_twilio_account(text: str) -> str:
+    """An account's SID: `AC` and 32 hex digits."""
+    if not re.fullmatch(r"AC[0-9A-Fa-f]{32}", text.strip()):
+        message = "not AC and 32 hex digits"
+        raise Unusable(message)
+    return text.strip()
+
+
+def read_twilio_sender(text: str) -> str:
+    """A number (E.164, or a short code) or a messaging service's SID (`MG` and 32 hex digits).
+
+    A sender's name is one of a messaging service's: alone it could not be told from a slip.
+    """
+    if not re.fullmatch(r"\+[1-9][0-9]{6,14}|[0-9]{3,8}|MG[0-9A-Fa-f]{32}", text.strip()):
+        message = "neither + and a number's digits, nor a short code, nor MG and 32 hex digits"
+        raise Unusable(message)
+    return text.strip()
+
+
 def read_flag(text: str) -> bool:
     """`1` or `0`."""
     if text.strip() not in {"0", "1"}:

@@ -53,6 +53,8 @@ from notifier.setting_readers import (
     read_selectors,
     read_signing_secret,
     read_signing_secrets,
+    read_twilio_account,
+    read_twilio_sender,
 )
 from notifier.setting_values import (
     ROLE_NAMES,
@@ -148,11 +150,15 @@ class Settings(BaseSettings):
     email_from: Annotated[str | None, BeforeValidator(read_bare_address)] = _wants(
         "a bare email address", None
     )
-    twilio_account_sid: str | None = _wants("the account's SID", None)
+    twilio_account_sid: Annotated[str | None, BeforeValidator(read_twilio_account)] = _wants(
+        "the account's SID", None
+    )
     twilio_auth_token: _Secret | None = _wants(
         "the account's auth token; old ones after a comma still verify callbacks", None
     )
-    twilio_from: str | None = _wants("the sending number or messaging service SID", None)
+    twilio_from: Annotated[str | None, BeforeValidator(read_twilio_sender)] = _wants(
+        "the sending number or messaging service SID", None
+    )
     twilio_base_url: _BaseUrl = _wants("an https address", "https://api.twilio.com")
     postmark_token: _Secret | None = _wants("the server's token", None)
     postmark_callback_password: _Secret | None = _wants(

@@ -14,7 +14,7 @@ from sqlalchemy.exc import OperationalError
 from notifier.domain.policy import Policy, PolicyInvalid, default_policy, parse_policy
 from notifier.logs import fault_fields, log
 from notifier.messages import revisions
-from notifier.settings import Settings
+from notifier.settings import Settings, problem_of
 from notifier.store import schema
 from notifier.store.database import Database, sqlalchemy_spelling
 from notifier.store.embedded import EmbeddedPostgresError, EmbeddedServer, ensure_running
@@ -73,6 +73,9 @@ def database_at_hand(settings: Settings) -> Iterator[AtHand]:
         server = ensure_running(settings.data_dir)
     except EmbeddedPostgresError as error:
         raise CannotStart(str(error)) from None
+    except OSError as error:
+        wrong = f"cannot be used ({error.strerror or type(error).__name__})"
+        raise CannotStart(str(problem_of("data_dir", wrong))) from None
     watch = EmbeddedWatch(server)
     try:
         schema.upgrade(sqlalchemy_url(server.url))

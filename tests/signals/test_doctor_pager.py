@@ -25,7 +25,10 @@ def test_the_doctor_names_an_address_that_would_page_nobody(tmp_path: Path) -> N
     urls = "jsons://hooks.example.com/t0k3n,https://hooks.example.com/t0k3n"
     [good, bad] = findings(tmp_path, NOTIFIER_ALERT_URLS=urls)
     assert good == (True, "understood")
-    assert bad == (False, "not an Apprise address; a web hook is json://host")
+    assert bad == (
+        False,
+        "not an Apprise address; a web hook is json://host; see NOTIFIER_ALERT_URLS",
+    )
     assert "t0k3n" not in str((good, bad))
 
 

@@ -108,7 +108,7 @@ def test_a_process_starts_at_once_where_the_one_before_it_hung_up_on_somebody(
 
 
 def test_an_address_that_is_not_of_this_machine_is_told_with_its_setting(app: RunningApp) -> None:
-    elsewhere = {"NOTIFIER_BIND": "192.0.2.1:8000"}
+    elsewhere = {"NOTIFIER_BIND": "192.0.2.1:8000", "NOTIFIER_BIMD": "a slip"}
 
     said = last_words(started(app.around.environment(1) | elsewhere))
 
@@ -116,6 +116,8 @@ def test_an_address_that_is_not_of_this_machine_is_told_with_its_setting(app: Ru
         "NOTIFIER_BIND cannot be used (192.0.2.1:8000: Cannot assign requested address); "
         "it wants host:port of this machine"
     )
+    assert '"setting": "NOTIFIER_BIMD"' in said
+    assert "a slip" not in said
 
 
 def test_an_address_of_version_six_can_be_held() -> None:

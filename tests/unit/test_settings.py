@@ -98,6 +98,8 @@ BROKEN = {
     "SMS_PROVIDERS": CANARY,
     "SMTP_URL": f"smtp://user:{CANARY}@mail.example.test:25",
     "EMAIL_FROM": f"{CANARY} <a@example.test>",
+    "TWILIO_ACCOUNT_SID": CANARY,
+    "TWILIO_FROM": CANARY,
     "TWILIO_BASE_URL": f"http://{CANARY}.example.test",
     "POSTMARK_BASE_URL": CANARY,
     "RESEND_BASE_URL": f"https://[{CANARY}]",
