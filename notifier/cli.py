@@ -10,7 +10,9 @@ from typing import Final
 import click
 from flask import Flask
 
+from notifier.cli_help import put_product_first
 from notifier.cli_rehearse import rehearse_command
+from notifier.cli_tokens import tokens_commands
 from notifier.cli_trail import trail_commands
 from notifier.cli_users import users_commands
 from notifier.doctor import Finding
@@ -65,9 +67,11 @@ def install(
         _doctor(examine),
         users_commands(lambda: database, lambda: settings.public_base),
         trail_commands(database, settings.checkpoint_key),
+        tokens_commands(),
         rehearse_command(),
     ):
         app.cli.add_command(command)
+    put_product_first(app.cli, click.get_current_context(silent=True))
 
 
 def operator() -> str:
