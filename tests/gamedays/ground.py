@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted, NotAccepted, Outcome
 from notifier.domain.receipts import ReceiptStatus
 from notifier.flow import expiry, put_back, rescue
@@ -118,7 +119,7 @@ class GameDay:
     def be_refused_links(self) -> None:
         """Ask in vain for the link of all that is due."""
         for claim in self.rig.claim(16, provider=PROVIDER):
-            put_back.hand_back_for_link(self.rig.desk, claim)
+            put_back.hand_back_for_link(self.rig.desk, claim, LinkFault.NO_ANSWER_IN_TIME)
 
     # --- time
 

@@ -15,6 +15,7 @@ from uuid import UUID
 from notifier.domain.admission_plan import DestinationFact
 from notifier.domain.call_limits import call_budget
 from notifier.domain.event import NoneThere, PolicyMode
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted
 from notifier.domain.reasons import Reason
 from notifier.domain.receipts import ReceiptStatus
@@ -114,7 +115,7 @@ class RealLedger:
         if act.what in CANCELS:
             put_back.end_reset(self.rig.desk, claim, act.what)
         elif act.what == "unavailable":
-            put_back.hand_back_for_link(self.rig.desk, claim)
+            put_back.hand_back_for_link(self.rig.desk, claim, LinkFault.NO_ANSWER_IN_TIME)
         else:
             put_back.suppress(self.rig.desk, claim, Reason(act.what))
 

@@ -32,7 +32,7 @@ def test_it_is_one_of_the_applications_commands(tmp_path: Path) -> None:
     given = mail_only(
         known, data_dir=tmp_path, port=1, link_url="http://127.0.0.1:1/links", smtp_port=1
     )
-    cli.install(app, load_settings(given), "postgresql://127.0.0.1:1/none", lambda _: ())
+    cli.install(app, load_settings(given), "postgresql://127.0.0.1:1/none", tuple)
     told = app.test_cli_runner().invoke(args=["rehearse", "--list"])
     assert told.exit_code == 0
     assert "matrix-late-callback" in told.output

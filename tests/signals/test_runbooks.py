@@ -51,7 +51,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Flask:
         known, data_dir=folder, port=1, link_url="http://127.0.0.1:1/links", smtp_port=1
     )
     app = Flask("commands")
-    cli.install(app, load_settings(given), NOWHERE, lambda _: ())
+    cli.install(app, load_settings(given), NOWHERE, tuple)
     return app
 
 

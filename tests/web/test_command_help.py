@@ -29,7 +29,7 @@ def app(tmp_path: Path) -> Flask:
         Secrets.load(tmp_path / "secrets.json"), data_dir=tmp_path, port=1,
         link_url="http://127.0.0.1:1/links", smtp_port=1,
     )  # fmt: skip
-    cli.install(made, load_settings(given), "postgresql://127.0.0.1:1/none", lambda _: ())
+    cli.install(made, load_settings(given), "postgresql://127.0.0.1:1/none", tuple)
     return made
 
 

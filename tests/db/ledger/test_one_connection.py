@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import NotAccepted, ProviderPause, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.flow import cancel, expiry, halts, put_back, rescue, tickets
@@ -27,7 +28,7 @@ def test_b091_a_process_with_a_single_connection_can_do_everything(
     claim = fresh().claim_one()
     one = fresh()
     one.contacts.learn(one.desk, claim, claim_of("other@mail.example").destination)
-    put_back.hand_back_for_link(fresh().desk, claim)
+    put_back.hand_back_for_link(fresh().desk, claim, LinkFault.NO_ANSWER_IN_TIME)
     clock.advance(2)
     claim = fresh().start("ref-1")
     pause = ProviderPause(Detail.AUTH_ERROR)
