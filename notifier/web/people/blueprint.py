@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -159,7 +159,13 @@ def asset(name: str) -> str:
     return url_for("people.static", filename=name, v=_digest(name))
 
 
-@cache
+def _is_named_by_digest() -> bool:
+    """Whether a file is asked for by its content: under any other word it may change."""
+    name = (request.view_args or {})["filename"]
+    return request.args.get("v") == _digest(name)
+
+
+@lru_cache(maxsize=256)
 def _digest(name: str) -> str | None:
     path = STATIC / name
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12] if path.is_file() else None
@@ -174,8 +180,7 @@ def _narrow(room: re.Match[str]) -> str:
 def _protect(response: Response) -> Response:
     secure = visit.services().secure
     if request.endpoint == "people.static" and response.status_code == 200:
-        kept = FOR_EVER if "v" in request.args else "no-cache"
-        response.headers["Cache-Control"] = kept
+        response.headers["Cache-Control"] = FOR_EVER if _is_named_by_digest() else "no-cache"
         if response.mimetype == "text/css":
             response.direct_passthrough = False
             response.set_data(sheets.narrow(response.get_data(as_text=True)))
