@@ -182,6 +182,7 @@ def _by_token(token: str) -> ResponseReturnValue:
 
 def _deep_link(key: Key, value: str) -> ResponseReturnValue:
     with services().database.connection() as connection:
+        rate_limits.count(connection, rate_limits.LOOK_UPS, visitor().name)
         found = reads.look_up(connection, key, value)
         ref = value if found.rows else _digest(value)
         write_down(connection, Read("look_up", key, ref, len(found.rows)))

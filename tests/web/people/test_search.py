@@ -9,6 +9,7 @@ from uuid import UUID
 import pytest
 from flask import Flask
 
+from notifier.accounts import rate_limits
 from notifier.accounts.permissions import Role
 from notifier.web.people.search import LONGEST
 from tests import people_seed
@@ -212,15 +213,14 @@ def test_b097_what_is_no_id_is_no_page_and_asks_the_database_nothing(
     assert audit_rows(database) == []
 
 
-def test_b097_a_nul_in_the_form_or_the_query_finds_nothing(
-    support: Browser, notices: dict[str, UUID]
+def test_b097_a_nul_in_the_form_or_the_query_is_refused_before_anything_is_looked_at(
+    support: Browser, database: Database, notices: dict[str, UUID]
 ) -> None:
-    assert support.find("T-1007\0").status_code == 422
-    assert support.find("T-1007\0x@mail.example").status_code == 422
-    assert support.get("/search?s=%00").status_code == 200
-    assert support.get("/pending?cursor=%00").status_code == 422
-    assert support.get("/pending?stage=%00").status_code == 422
-    assert support.get("/pending?%00=1").status_code == 200
+    assert support.find("T-1007\0").status_code == 400
+    assert support.find("T-1007\0x@mail.example").status_code == 400
+    for path in ("/search?s=%00", "/pending?cursor=%00", "/pending?stage=%00", "/pending?%00=1"):
+        assert support.get(path).status_code == 400
+    assert audit_rows(database) == []
 
 
 def test_a_number_without_its_country_is_not_guessed(support: Browser) -> None:
@@ -239,6 +239,22 @@ def test_searching_is_limited_by_the_minute(support: Browser, clock: Clock) -> N
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
     clock.advance(60)
     assert support.find(ADDRESS).status_code == 303
+
+
+@pytest.mark.parametrize("path", ["/a/acct-none", "/t/T-none", "/e/evt-none", "/r/req-none"])
+def test_an_id_in_an_address_counts_as_one_in_the_box(
+    support: Browser, clock: Clock, path: str
+) -> None:
+    clock.freeze()
+    for _ in range(rate_limits.LOOK_UPS.hits - 1):
+        assert support.get(path).status_code == 200
+    assert support.find("evt-none").status_code == 200
+    assert support.find("evt-none").status_code == 429
+    for form in ("", "?format=json", "?format=csv"):
+        assert support.get(path + form).status_code == 429
+    assert support.poll(path).status_code == 429
+    clock.advance(60)
+    assert support.get(path).status_code == 200
 
 
 def test_results_come_as_json_and_csv_too(support: Browser, notices: dict[str, UUID]) -> None:
