@@ -105,6 +105,15 @@ def is_led_from_elsewhere(request: Request) -> bool:
     return request.headers.get("Sec-Fetch-Site", "none") not in {"same-origin", "none"}
 
 
+def holds_nul(request: Request) -> bool:
+    """Whether a NUL stands in a path, a query or a form.
+
+    No browser sends one for anything that somebody typed, and Postgres keeps none.
+    """
+    fields = (*request.args.items(multi=True), *request.form.items(multi=True))
+    return "\0" in request.path or any("\0" in text for field in fields for text in field)
+
+
 def behind_proxies(app: Flask, hops: int) -> None:
     """Take the client's address and scheme from what the nearest `hops` proxies say of it.
 
@@ -199,6 +208,15 @@ def local_path(offered: str | None) -> str:
         return "/"
     parts = urlsplit(offered)
     return "/" if parts.scheme or parts.netloc else offered
+
+
+def path_of(address: str) -> str | None:
+    """Path and query of an address that a browser shows; None where it cannot be read."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return None
+    return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
 def forget_session() -> None:

@@ -63,6 +63,25 @@ DOOR_GUARDS: tuple[Guard, ...] = (
         f"{AT_SIGN_IN}test_an_address_stands_for_its_network",
     ),
     Guard(
+        "an id in an address counts as one in the box",
+        "P10",
+        "a program tries out who has an account as fast as it likes",
+        Replaced(
+            "notifier/web/people/search.py",
+            "        rate_limits.count(connection, rate_limits.LOOK_UPS, visitor().name)\n"
+            "        found = reads.look_up(",
+            "        found = reads.look_up(",
+        ),
+        "tests/web/people/test_search.py::test_an_id_in_an_address_counts_as_one_in_the_box",
+    ),
+    Guard(
+        "a NUL is refused at the door",
+        "P10",
+        "a name that no database keeps ends a sign-in in a fault that nobody counts",
+        Replaced(VISIT, "    if security.holds_nul(request):\n", "    if False:\n"),
+        "tests/web/people/test_unfit_input.py::test_no_page_takes_what_a_database_cannot_keep",
+    ),
+    Guard(
         "a form to sign in belongs to its browser",
         "P10",
         "another site signs a colleague's browser in under its own account",

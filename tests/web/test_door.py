@@ -83,6 +83,20 @@ def test_a_page_under_another_name_is_refused_while_probes_and_machines_are_answ
     assert asked(app, "GET", "/healthz", host="10.1.2.3:8000")[0] == 200
 
 
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/nowhere", "/static/site.css", "/healthz", "/v1/x"]
+)
+def test_under_a_name_that_none_can_have_every_error_is_answered_as_errors_are(
+    app: RunningApp, path: str
+) -> None:
+    for host in ("a" * 64, "a..b", "[", "[::1", "a:b", "-", "", "a/b", "\xe9.example"):
+        status, body, headers = asked(app, "GET", path, host=host)
+        assert status < 500, host
+        assert "default-src 'none'" in headers["content-security-policy"], host
+        assert re.fullmatch(r"[0-9a-f]{32}", headers["x-request-id"]), host
+        assert host not in body or len(host) < 3
+
+
 def signed_in_as_nobody(app: RunningApp, forwarded: str) -> int:
     """What a wrong password is answered, coming from an address through the proxy."""
     _, page, headers = asked(app, "GET", "/login", host=HOST, x_forwarded_for=forwarded)

@@ -11,7 +11,7 @@ from typing import Final
 
 from flask import Response, make_response, render_template, request
 from flask.typing import ResponseReturnValue
-from werkzeug.exceptions import Forbidden, HTTPException, ServiceUnavailable
+from werkzeug.exceptions import BadHost, Forbidden, HTTPException, ServiceUnavailable
 
 from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
@@ -179,7 +179,7 @@ def answer_error(error: Exception) -> ResponseReturnValue:
     if isinstance(error, HTTPException) and error.code is not None and error.code < 400:
         return error
     fault = fault_of(error)
-    response = _rendered(fault)
+    response = _rendered_if_possible(fault)
     response.status_code = fault.status
     if fault.wait_s is not None:
         response.headers["Retry-After"] = str(fault.wait_s)
@@ -190,15 +190,29 @@ def answer_error(error: Exception) -> ResponseReturnValue:
     return security.add_page_headers(response, secure=services().secure)
 
 
+def _rendered_if_possible(fault: Fault) -> Response:
+    """The page where one can be made: without it nobody would see the error, nor our headers."""
+    if isinstance(request.routing_exception, BadHost):  # no address can be made under its name
+        return _for_programs(fault)
+    try:
+        return _rendered(fault)
+    except Exception as failure:  # noqa: BLE001 - whatever it is, there is something to answer
+        log.error("error_page_failed", endpoint=request.endpoint, **fault_fields(failure))
+        return _for_programs(fault)
+
+
 def _rendered(fault: Fault) -> Response:
     match wanted():
         case Form.JSON | Form.CSV | Form.NDJSON:
-            body = {"type": f"urn:reset-notice:problem:{fault.code}", "title": fault.title,
-                    "status": fault.status, "code": fault.code,
-                    "request_id": request_id()}  # fmt: skip
-            return Response(json.dumps(body), content_type="application/problem+json")
+            return _for_programs(fault)
         case Form.FRAGMENT:
             return make_response(render_template("fragments/_error.html", fault=fault))
         case Form.PAGE:
             recognise_if_possible()
             return make_response(render_template("pages/error.html", fault=fault))
+
+
+def _for_programs(fault: Fault) -> Response:
+    body = {"type": f"urn:reset-notice:problem:{fault.code}", "title": fault.title,
+            "status": fault.status, "code": fault.code, "request_id": request_id()}  # fmt: skip
+    return Response(json.dumps(body), content_type="application/problem+json")

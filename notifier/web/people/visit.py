@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar, cast
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import psycopg
 from flask import Response, current_app, g, redirect, request, url_for
-from werkzeug.exceptions import Forbidden, InternalServerError
+from werkzeug.exceptions import BadRequest, Forbidden, InternalServerError
 
 from notifier.accounts import read_audit, sessions
 from notifier.accounts.permissions import Permission
@@ -112,6 +112,8 @@ def halts() -> tuple[HaltRow, ...] | None:
 
 def gate() -> Response | None:
     """Runs before every view of the blueprint; None lets the request through."""
+    if security.holds_nul(request):
+        raise BadRequest
     if request.endpoint == "people.static":
         return None
     view = current_app.view_functions[str(request.endpoint)]
@@ -188,8 +190,7 @@ def to_sign_in() -> Response:
     """Send somebody without a session to the sign-in page, and back here afterwards."""
     form = wanted()
     if form is Form.FRAGMENT:
-        shown = urlsplit(request.headers.get("HX-Current-URL", ""))
-        back = shown.path + (f"?{shown.query}" if shown.query else "")
+        back = security.path_of(request.headers.get("HX-Current-URL", ""))
         where = url_for("people.sign_in", next=security.local_path(back), why="ended")
         return Response(status=401, headers={"HX-Redirect": where})
     if form in FOR_PROGRAMS:
