@@ -48,7 +48,16 @@ def test_a_410_ends_the_notice(
     assert around.mails(event) == []
 
 
-UNUSABLE = ["bare-404", "error", "redirect", "malformed", "empty", "truncate", "drop", "hang"]
+UNUSABLE = {
+    "bare-404": "http_404",
+    "error": "http_500",
+    "redirect": "http_3xx",
+    "malformed": "not_json",
+    "empty": "no_destination_field",
+    "truncate": "not_http",
+    "drop": "not_http",
+    "hang": "no_answer_in_time",
+}
 
 
 def test_an_unusable_answer_is_asked_for_again_and_uses_up_no_attempt(
@@ -66,6 +75,8 @@ def test_an_unusable_answer_is_asked_for_again_and_uses_up_no_attempt(
         assert app.status(event["event_id"])["support_word"] == "queued", fate
         assert app.email(event["event_id"])["attempts"] == [], fate
         assert around.mails(event) == []
+        rows = [row for row in app.trail(event["event_id"]) if row["reason"] == "link_unavailable"]
+        assert {row["detail"] for row in rows} == {UNUSABLE[fate]}, fate
 
 
 def test_a_link_that_comes_at_the_second_request_is_sent_as_the_first_attempt(
