@@ -12,6 +12,7 @@ from typing import Final
 from notifier.domain.reasons import Reason
 from notifier.domain.states import CLOSED, MOVES, DeliveryState
 from notifier.domain.support_words import next_permitted
+from tests.guards import settings_page as settings
 from tests.guards.mutants import GUARDS
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -117,9 +118,16 @@ def guards_page() -> str:
     return f"{GUARDS_HEAD}\n{table(head, rows)}\n"
 
 
+def settings_page() -> str:
+    """`docs/reference/settings.md`."""
+    head = ("variable", "what it is for", "form", "where it is not set", "must be set")
+    return f"{settings.HEAD}\n{table(head, list(settings.rows()))}\n{settings.TOKENS}"
+
+
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/states.md": states_page,
     "docs/reference/guards.md": guards_page,
+    "docs/reference/settings.md": settings_page,
 }
 
 if __name__ == "__main__":
