@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 import pytest
@@ -13,12 +14,14 @@ from werkzeug.utils import cached_property
 
 from notifier.accounts.permissions import Role
 from notifier.domain.policy import default_policy
+from notifier.domain.remarks import LONGEST_REASON
 from notifier.flow import halts
 from notifier.flow.policies import PolicyShelf
 from notifier.web.documents import FORM_LIMIT
 from tests.people_alerts import open_alert
 from tests.people_pages import FRAGMENT, Browser, audit_rows, csrf_token, signed_in
 from tests.web.people.test_gate import PAGES, POSTS, ROUTES, Ids
+from tests.web.people.test_policy import fields
 
 if TYPE_CHECKING:
     from notifier.store.database import Database
@@ -148,3 +151,9 @@ def test_an_error_whose_page_cannot_be_made_is_answered_all_the_same(app: Flask)
     answer = app.test_client().get("/nowhere")
     assert (answer.status_code, answer.get_json()["code"]) == (404, "not_found")
     assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+def test_the_largest_form_there_is_has_room_to_spare(admin: Browser) -> None:
+    longest = fields(admin.get("/policy").text) | {"reason": "\N{BULLET}" * LONGEST_REASON}
+    assert len(longest) > 50
+    assert 4 * len(urlencode(longest)) < FORM_LIMIT
