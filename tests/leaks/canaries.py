@@ -18,6 +18,11 @@ MESSAGE_SENTENCE = "Somebody, probably you, asked to reset"
 """From the body of the password-reset template."""
 
 
+def _letters(count: int) -> str:
+    """A name with many digits would stand in no message."""
+    return "".join(secrets.choice("abcdefghijklmnop") for _ in range(count))
+
+
 @dataclass(slots=True)
 class Canaries:
     """What is planted. Letters and digits only, so that no escaping can hide the core of one."""
@@ -25,7 +30,7 @@ class Canaries:
     local: str = field(default_factory=lambda: f"quillcan{secrets.token_hex(5)}")
     domain: str = field(default_factory=lambda: f"zebradom{secrets.token_hex(5)}")
     token: str = field(default_factory=lambda: f"linktok{secrets.token_hex(12)}")
-    name: str = field(default_factory=lambda: f"Zebrafina Quil{secrets.token_hex(5)}")
+    name: str = field(default_factory=lambda: f"Zebrafina Quil{_letters(10)}")
     subscriber: str = field(default_factory=lambda: f"7700900{secrets.randbelow(900) + 100}")
     account_password: str = field(default_factory=lambda: f"accpw{secrets.token_hex(10)}")
     smtp_user: str = field(default_factory=lambda: f"smtpuser{secrets.token_hex(6)}")
