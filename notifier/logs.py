@@ -14,6 +14,7 @@ import re
 import sys
 import threading
 from collections.abc import Mapping, MutableMapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, TextIO
@@ -75,7 +76,8 @@ class _Sink:
 
     def write(self, entry: Mapping[str, object]) -> None:
         line = json.dumps(entry) if self.as_json else _for_terminal(entry)
-        with self.lock:
+        # A reader that went away or a full disk costs the entry, and no request or orderly end.
+        with self.lock, suppress(OSError):
             stream = self.stream or sys.stderr
             stream.write(line + "\n")
             stream.flush()

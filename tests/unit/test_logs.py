@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import logging.config
+import os
 import sys
 import threading
 import uuid
@@ -240,3 +241,16 @@ def test_threads_do_not_cut_into_each_others_lines(stream: io.StringIO) -> None:
     for thread in threads:
         thread.join()
     assert len([json.loads(line) for line in stream.getvalue().splitlines()]) == 1600
+
+
+def test_a_log_that_nobody_reads_any_more_stops_nothing() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    unread = os.fdopen(writing, "w", buffering=1)
+    configure_logs(unread)
+
+    for _ in range(5_000):  # more than any buffer of it takes
+        log.info("request", http_status=200)
+
+    with pytest.raises(BrokenPipeError):
+        unread.close()
