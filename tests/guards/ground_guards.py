@@ -131,4 +131,30 @@ GROUND_GUARDS: tuple[Guard, ...] = (
         "tests/db/ledger/test_supersede.py::"
         "test_every_earlier_open_notice_of_the_account_ends_and_no_other",
     ),
+    Guard(
+        "a sender is told to come again while the database's time is unknown",
+        "P1",
+        "an outage that lasts is answered 500, and senders that take it for final lose the event",
+        Replaced("notifier/web/problems.py", "    ClockUnknown,\n)", ")"),
+        "tests/web/test_clock_unknown.py::"
+        "test_a_database_away_for_longer_than_its_clock_is_trusted_is_still_a_503",
+    ),
+    Guard(
+        "an address is one process's",
+        "P9",
+        "two processes listen at one address, and each takes some of the other's requests",
+        Replaced("notifier/serving.py", "socket.SO_REUSEADDR, 1", "socket.SO_REUSEPORT, 1"),
+        "tests/story/test_taken_port.py::"
+        "test_an_address_that_somebody_else_listens_at_is_taken_even_if_he_would_share_it[True]",
+    ),
+    Guard(
+        "an embedded server that dies is started again",
+        "P9",
+        "nothing is admitted or sent until somebody happens to run a command",
+        Replaced(
+            "notifier/store/embedded_watch.py", "                    self._bring_back()\n", ""
+        ),
+        "tests/db/test_embedded_watch.py::"
+        "test_a_server_that_dies_is_started_again_with_everything_in_it_each_time",
+    ),
 )

@@ -31,7 +31,11 @@ def started(environment: dict[str, str]) -> subprocess.Popen[str]:
 
 def last_words(process: subprocess.Popen[str]) -> str:
     with process:
-        _, said = process.communicate(timeout=60)
+        try:
+            _, said = process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()  # it serves, and its child goes with it
+            raise
     assert process.returncode == 1, said
     return said
 
