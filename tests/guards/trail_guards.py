@@ -10,6 +10,7 @@ VERIFIER = "notifier/trail_verifier.py"
 ROLES = "migrations/sql/0001_roles.sql"
 APPEND_ONLY = "tests/db/test_trail_is_append_only.py::"
 CHECKPOINTS = "tests/trail/test_checkpoints.py::"
+ON_DEMAND = "tests/trail/test_commands_on_demand.py::"
 NOT_EVEN_THE_OWNER = f"{APPEND_ONLY}test_p8_not_even_the_owner_can_alter_or_remove_what_was_written"
 
 AT_BESIDE = "tests/trail/test_beside.py::"
@@ -96,6 +97,13 @@ TRAIL_GUARDS: tuple[Guard, ...] = (
         "what did not fit into one checkpoint comes into none",
         Replaced(LEDGER, "due.cut if complete else due.last_cut", "due.cut"),
         f"{CHECKPOINTS}test_what_is_too_much_for_one_goes_into_the_next_at_once",
+    ),
+    Guard(
+        "a checkpoint on demand is followed until nothing is left out",
+        "P8",
+        "whoever asked for a checkpoint holds one that covers a part, and takes it for all",
+        Replaced(FLOW, "if made and made.head_count < limit:", "if made:"),
+        f"{ON_DEMAND}test_p8_what_is_too_much_for_one_is_covered_by_several",
     ),
     Guard(
         "the verifier compares each row with what was sealed",

@@ -55,7 +55,7 @@ def test_without_a_key_none_is_made_and_the_setting_is_named(rig: Rig) -> None:
     assert rig.count("checkpoint") == 0
 
 
-def test_what_is_too_much_for_one_checkpoint_is_covered_by_several(rig: Rig) -> None:
+def test_p8_what_is_too_much_for_one_is_covered_by_several(rig: Rig) -> None:
     for number in range(5):
         delivered(rig, number)
     with rig.database.connection() as connection:
