@@ -247,4 +247,25 @@ FLOW_GUARDS: tuple[Guard, ...] = (
         "tests/web/people/test_policy_limits.py::"
         "test_the_process_works_by_the_limit_where_a_kept_number_is_past_it",
     ),
+    Guard(
+        "a link that is not given says why",
+        "P11",
+        "a wrong secret looks like a slow service, on the trail and on every page",
+        Replaced("notifier/flow/put_back.py", "            detail=fault,\n", ""),
+        "tests/db/ledger/test_put_back.py::"
+        "test_why_no_link_was_given_stands_on_the_trail_and_beside_the_delivery"
+        "_until_the_next_claim",
+    ),
+    Guard(
+        "the doctor asks for nobody's link",
+        "P4",
+        "whoever looks whether all is well has a link made, and uses a request up",
+        Replaced(
+            "notifier/links/probe.py",
+            'LinkRequest(NOBODY, NOBODY, Channel.EMAIL, "look_up")',
+            "LinkRequest(NOBODY, NOBODY, Channel.EMAIL)",
+        ),
+        "tests/links/test_probe.py::"
+        "test_the_question_is_a_signed_look_up_for_an_id_that_nobody_is_given",
+    ),
 )
