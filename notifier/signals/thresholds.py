@@ -135,10 +135,21 @@ def first_crossing(rule: Rule, minutes: Sequence[Minute]) -> Crossing | None:
     if begin is None or rule.limit <= 0:
         return None
     judged = minutes[begin:]
-    for minute, value in zip(judged, _values(rule, judged), strict=True):
+    for place, value in enumerate(_values(rule, judged)):
         if value is not None and value >= rule.limit:
-            return Crossing(rule, minute.at, value)
+            return Crossing(rule, _told_by(rule, judged[: place + 1]).at, value)
     return None
+
+
+def _told_by(rule: Rule, minutes: Sequence[Minute]) -> Minute:
+    """The minute that brought the value of the last one.
+
+    A share also grows when what it is a share of leaves the window, in minutes in which nothing
+    happened at all.
+    """
+    if rule.unit is not Unit.SHARE:
+        return minutes[-1]
+    return next(each for each in reversed(minutes) if each.count(*rule.part))
 
 
 def first_crossings(by: Sequence[Rule], minutes: Sequence[Minute]) -> tuple[Crossing, ...]:

@@ -57,6 +57,14 @@ def test_each_signal_crosses_in_the_minute_that_makes_it_too_much(
     assert crossed(story(12, **events)) == [(signal, minute)]
 
 
+def test_a_share_that_grows_by_what_leaves_its_window_is_told_where_it_happened() -> None:
+    before = [Minute(at(place), {"accepted": 100}, Waits()) for place in range(4)]
+    trouble = [Minute(at(4), {"accepted": 10, "failed": 12}, Waits())]
+    after = [Minute(at(5 + place), {}, Waits()) for place in range(6)]
+    assert crossed(before + trouble) == []
+    assert crossed(before + trouble + after) == [(Signal.FAILURE_SHARE, 4)]
+
+
 def test_signals_stand_in_the_order_in_which_they_crossed() -> None:
     minutes = story(12, expired={9: 3}, unknown={4: 30}, rescued={6: 5})
     assert crossed(minutes) == [
