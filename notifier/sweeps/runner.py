@@ -39,9 +39,11 @@ BEGIN = """
        SET owner = excluded.owner, epoch = excluded.epoch, started_at = excluded.started_at
 """
 # finished_at is the last end that was good: a sweep that hangs or keeps failing grows old.
+# The error stays as the kind of the last failure, so that one that is over can still be explained.
 END = """
     UPDATE sweep_run
-       SET finished_at = db_now(), rows = %(rows)s, backlog = %(backlog)s, error = NULL,
+       SET finished_at = db_now(), rows = %(rows)s, backlog = %(backlog)s,
+           error = CASE WHEN %(unwritten)s > 0 THEN %(error)s ELSE error END,
            runs = runs + 1, failures = failures + %(unwritten)s
      WHERE name = %(name)s
 """
@@ -147,7 +149,7 @@ class SweepRunner:
             kind, before = kind_of(error), course.error
             course.error = kind
             if kind != before:
-                log.warning("sweep %s fails: %s", name, kind)
+                log.warning("sweep %s fails", name, exc_info=error)
             self._write_failure(name, course)
         finally:
             course.started_at = None
@@ -178,6 +180,7 @@ class SweepRunner:
                 "rows": rows,
                 "backlog": measure(connection) if measure else None,
                 "unwritten": unwritten,
+                "error": course.error,
             },
         )
         course.failures_unwritten -= unwritten
@@ -189,7 +192,7 @@ class SweepRunner:
             with self._database.connection(timeout=0.5) as connection:
                 connection.execute(FAIL, values)
         except Exception as error:  # noqa: BLE001 - the next run that can write tells of it
-            log.warning("failure of sweep %s not written: %s", name, kind_of(error))
+            log.warning("failure of sweep %s not written", name, exc_info=error)
         else:
             course.failures_unwritten -= unwritten
 

@@ -46,4 +46,5 @@ def test_b140_a_retention_that_fails_grows_old_and_names_its_error(
 
     rig.run("DROP FUNCTION notifier.refuse_here() CASCADE")
     sweeps.tick("retention")
-    assert (age().error, age().failures) == (None, 1)
+    assert (age().error, age().failures) == ("QueryCanceled 57014", 1)
+    assert age().finished_at != good

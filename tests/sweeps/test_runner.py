@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
+import logging
+import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import psycopg
@@ -12,6 +16,7 @@ import pytest
 from psycopg.rows import DictRow
 
 from notifier.clock import DatabaseClock
+from notifier.logs import configure_logs
 from notifier.store.database import Database
 from notifier.store.reads.sweeps import SweepAge, sweep_ages
 from notifier.sweeps import jobs, runner
@@ -41,6 +46,19 @@ def stage(database: Database, take_part: Callable[..., LeaderThread]) -> Stage:
     thread = take_part(Leader(database, "here"))
     until(thread.leader.is_leader)
     return Stage(database, thread.leader)
+
+
+@pytest.fixture
+def logged() -> Iterator[io.StringIO]:
+    """What the product's own modules write into the log."""
+    root = logging.getLogger()
+    before = (root.handlers[:], root.level, sys.excepthook, threading.excepthook)
+    written = io.StringIO()
+    configure_logs(written, as_json=True)
+    yield written
+    root.handlers[:], root.level, sys.excepthook, threading.excepthook = before
+    logging.captureWarnings(capture=False)
+    logging.raiseExceptions = True
 
 
 def test_batches_go_on_until_one_comes_back_empty(stage: Stage) -> None:
@@ -89,7 +107,22 @@ def test_a_sweep_that_raises_is_counted_and_shown_without_any_value(
 
     probe.failing.clear()
     sweeps.tick("expiry")
-    assert (stage.age("expiry").error, stage.age("expiry").failures) == (None, 2)
+    age = stage.age("expiry")
+    assert (age.error, age.failures) == ("UndefinedTable 42P01", 2), "what failed stays beside it"
+    assert age.finished_at is not None
+    assert sweeps.error("expiry") is None
+
+
+def test_the_log_names_the_type_of_a_sweeps_failure_and_no_value(
+    stage: Stage, probe: Probe, logged: io.StringIO
+) -> None:
+    probe.failing.add("expiry")
+    stage.runner(expiry=probe.body("expiry")).tick("expiry")
+
+    (entry,) = map(json.loads, logged.getvalue().splitlines())
+    assert (entry["template"], entry["level"]) == ("sweep expiry fails", "warning")
+    assert (entry["exc_type"], entry["sqlstate"]) == ("UndefinedTable", "42P01")
+    assert "example.org" not in logged.getvalue()
 
 
 def test_a_failure_that_could_not_be_written_is_counted_later(
@@ -106,7 +139,8 @@ def test_a_failure_that_could_not_be_written_is_counted_later(
 
     sweeps.tick("expiry")
 
-    assert (stage.age("expiry").failures, stage.age("expiry").runs) == (1, 1)
+    age = stage.age("expiry")
+    assert (age.failures, age.runs, age.error) == (1, 1, "UndefinedTable 42P01")
 
 
 def test_the_body_that_breaks_its_connection_hurts_only_itself(stage: Stage, probe: Probe) -> None:

@@ -30,7 +30,7 @@ class SweepAge:
 
     `age_s` is the time since the last good end, None where there never was one: a sweep that
     hangs or keeps failing grows old. `running_s` is set while a run is under way, or was when
-    its process died. `error` is the type of the last failure, None after a good run.
+    its process died. `error` is the type of the last failure, also after a good run.
     """
 
     name: str

@@ -45,7 +45,7 @@ class ProcessRow:
 
 @dataclass(frozen=True, slots=True)
 class SweepRow:
-    """One sweep's latest run; `error` is what kind of fault the last failed run had."""
+    """One sweep's latest run; `error` is what kind of fault the last failed run had, if any had."""
 
     name: str
     owner: str
@@ -63,6 +63,13 @@ class SweepRow:
         """How long the latest run was; None while it runs, or where its process died in it."""
         ends = [end for end in (self.finished_at, self.failed_at) if end and end >= self.started_at]
         return max(ends) - self.started_at if ends else None
+
+    @property
+    def fails(self) -> bool:
+        """Whether its latest run that ended was no good one."""
+        if self.failed_at is None or self.finished_at is None:
+            return self.error is not None
+        return self.failed_at > self.finished_at
 
     @property
     def backlog_capped(self) -> bool:

@@ -380,6 +380,30 @@ def test_system_says_running_while_a_sweep_runs_and_never_a_time_below_nought(
     assert backlogs == ["1000 or more", "999", "0"]
 
 
+def test_system_names_what_failed_last_also_after_a_good_run(
+    support: Browser, database: Database
+) -> None:
+    with database.connection() as connection:
+        connection.execute(
+            """INSERT INTO sweep_run (name, owner, epoch, started_at, finished_at, failed_at,
+                                      failures, error)
+               SELECT name, 'p', 1, now - interval '6 s', now - ended * interval '1 s',
+                      now - failed * interval '1 s', 1, error
+                 FROM (SELECT db_now() AS now) AS clock, (VALUES
+                      ('receipts', 5, 180, 'QueryCanceled 57014'),
+                      ('rescue', 600, 180, 'UndefinedTable 42P01')
+                      ) AS run (name, ended, failed, error)"""
+        )
+    page = support.get("/system").text
+    receipts, rescue = (
+        page[page.index(f"<b>{name}</b>") :].partition("<tr")[0] for name in ("receipts", "rescue")
+    )
+    assert "QueryCanceled 57014 the last 3 min ago" in receipts
+    assert "the last good one" not in receipts
+    assert "UndefinedTable 42P01 the last 3 min ago" in rescue
+    assert "the last good one 10 min ago" in rescue
+
+
 @pytest.mark.parametrize(
     "path", ["/pending", "/unknown", "/failures", "/expired", "/halts", "/system"]
 )
