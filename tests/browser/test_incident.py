@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +14,7 @@ from tests.browser.test_every_page import fill_signals
 from tests.signals import seeding
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import FloatRect, Page
 
     from notifier.store.database import Database
     from tests.browser.conftest import OpenPage
@@ -80,3 +81,46 @@ def test_without_a_script_the_filters_work_too(open_page: OpenPage, signals: Non
     assert "last=" not in page.url
     assert "channel=sms" in page.url
     expect(page.locator(".panel")).to_have_count(3)
+
+
+def crowd(database: Database) -> None:
+    """Many changes about the time at which several signals crossed, single ones elsewhere."""
+    with database.connection() as connection:
+        fill_signals(connection)
+        connection.execute(
+            """INSERT INTO halt (halt_id, scope, reason, engaged_by, engaged_at, released_by,
+                                 release_reason, released_at)
+               SELECT gen_random_uuid(), 'channel:email', 'x', 'otto', at, 'ada', 'over',
+                      at + interval '20 s'
+                 FROM unnest(%s::int[]) AS ago, LATERAL (SELECT db_now() - ago * interval '1 min')
+                      AS moment (at)""",
+            [[50, 48, 46, 43, 40, 38, 32, 31, 30, 29, 28, 27, 25, 22, 20, 18, 15, 12, 5, 4]],
+        )
+
+
+def meet(one: FloatRect, other: FloatRect) -> bool:
+    """Whether two boxes overlap."""
+    return (
+        one["x"] < other["x"] + other["width"]
+        and other["x"] < one["x"] + one["width"]
+        and one["y"] < other["y"] + other["height"]
+        and other["y"] < one["y"] + one["height"]
+    )
+
+
+@pytest.mark.parametrize("width", [1280, 375])
+def test_no_mark_is_written_over_another(
+    open_page: OpenPage, database: Database, width: int
+) -> None:
+    crowd(database)
+    page, _ = open_page("otto", width)
+    page.goto("/incident")
+    for plot in page.locator(".plot").all():
+        signs = plot.locator("text.m-crossing, text.m-change").all()
+        boxes = [(each.text_content(), each.bounding_box()) for each in signs]
+        assert len(boxes) >= 5
+        assert [
+            (one, other)
+            for (one, here), (other, there) in combinations(boxes, 2)
+            if here and there and meet(here, there)
+        ] == []

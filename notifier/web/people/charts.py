@@ -8,9 +8,10 @@ the chart's own `viewBox`, two to a pixel, in whole numbers: a page draws thousa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Final
 
 Value = float | int | None
@@ -89,10 +90,13 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """A row of small bars with its threshold; `limit` is None where there is none."""
+    """A row of small bars with its threshold; `limit` is None where there is none.
+
+    `gaps`: where nothing was counted, from where on and how wide, in parts of the whole.
+    """
 
     bars: str
-    gaps: str
+    gaps: tuple[tuple[float, float], ...]
     limit: int | None
     over: bool
     view_box: str = f"0 0 {SPARK_WIDTH} {SPARK_HEIGHT}"
@@ -176,14 +180,17 @@ def steps(frame: Frame, values: Values, most: float) -> str:
 
 def gaps(frame: Frame, known: Sequence[bool]) -> str:
     """The room over all that is not known, neighbours as one."""
-    parts, begin = [], None
-    for place, is_known in enumerate([*known, True]):
-        if not is_known and begin is None:
-            begin = place
-        elif is_known and begin is not None:
-            parts.append(_box(frame.x(begin), frame.top, frame.x(place), frame.floor))
-            begin = None
-    return "".join(parts)
+    return "".join(
+        _box(frame.x(begin), frame.top, frame.x(end), frame.floor) for begin, end in _unknown(known)
+    )
+
+
+def _unknown(known: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """From which place up to which nothing is known, neighbours as one."""
+    for is_known, run in groupby(range(len(known)), key=lambda place: known[place]):
+        if not is_known:
+            places = list(run)
+            yield places[0], places[-1] + 1
 
 
 def spark(values: Values, limit: float | None = None) -> Spark:
@@ -198,8 +205,9 @@ def spark(values: Values, limit: float | None = None) -> Spark:
     most = max(most, limit) if limit is not None and near else most
     height = round(frame.y(limit, most)) if limit is not None and near else None
     over = limit is not None and any(each is not None and each >= limit > 0 for each in values)
-    known = [each is not None for each in values]
-    return Spark(bars(frame, values, most), gaps(frame, known), height, over)
+    holes = _unknown([each is not None for each in values])
+    parts = tuple((begin / len(values), (end - begin) / len(values)) for begin, end in holes)
+    return Spark(bars(frame, values, most), parts, height, over)
 
 
 def _box(left: float, high: float, right: float, low: float) -> str:

@@ -16,8 +16,10 @@ from notifier.web.people.charts import Drawn, Frame, Tick, Value, Values
 
 MOST_BUCKETS: Final = 64
 """An hour by minutes, with a little of the one before."""
-SIGN_WIDTH: Final = 26
-"""Units of the drawing that a mark's sign needs."""
+LETTER: Final = 16
+"""Units of the drawing that a character of a mark's sign needs, with a wide face too."""
+ROOM: Final = 10
+"""Units between two signs."""
 
 _WIDTHS_MIN: Final = (1, 2, 3, 5, 10, 15, 20, 30)
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -176,7 +178,7 @@ class _Axis:
     def of(cls, minutes: Sequence[Minute], since: datetime, width: int) -> _Axis:
         parts = [minutes[at : at + width] for at in range(0, len(minutes), width)]
         count = max(1, len(parts))
-        frame = Frame(since, since + count * width * MINUTE, count)
+        frame = Frame(since, since + count * width * MINUTE, count, height=324, top=56)
         return cls(
             frame, width, [_folded(part) for part in parts],
             [all(each.counts is not None for each in part) for part in parts],
@@ -306,14 +308,25 @@ def _marks(
 
 
 def _apart(signs: Sequence[tuple[float, str]], kind: str) -> list[Mark]:
-    """One mark for those that would be written over each other: the first and the last sign."""
+    """One mark for those that would be written over each other: the first and the last sign.
+
+    A shared sign is wider, so it may touch the one before, and then stands for that one too.
+    """
     marks: list[Mark] = []
     for at, sign in signs:
-        if marks and at - marks[-1].at < SIGN_WIDTH:
-            marks[-1] = Mark(marks[-1].at, f"{marks[-1].sign.partition('-')[0]}-{sign}", kind)
-        else:
-            marks.append(Mark(round(at), sign, kind))
+        mark = Mark(round(at), sign, kind)
+        while marks and _touch(marks[-1], mark):
+            first = marks.pop()
+            ends = first.sign.partition("-")[0], mark.sign.rpartition("-")[2]
+            mark = Mark(first.at, "-".join(ends), kind)
+        marks.append(mark)
     return marks
+
+
+def _touch(left: Mark, right: Mark) -> bool:
+    """Whether their signs, each written about its place, would have too little room between."""
+    half = LETTER * (len(left.sign) + len(right.sign)) / 2
+    return right.at - left.at < half + ROOM
 
 
 def sign_of(place: int) -> str:
