@@ -127,20 +127,27 @@ def behind_proxies(app: Flask, hops: int) -> None:
         )
 
 
+class WrongHost(BadRequest):
+    """A page was asked for under another name than the public address's."""
+
+
 def only_on_host(app: Flask, public_url: str, blueprint: str) -> None:
     """Answer a blueprint's pages under the public address's host alone: else 400.
 
     A page that is asked for under another name was reached through somebody else's (DNS
     rebinding, a forged link), and its cookie must not be used there. Programs are let through:
-    a probe asks by address. This machine's own names stand for one another.
+    a probe asks by address; so is what is the same for everybody (sheets, scripts), for the page
+    that says no needs it. This machine's own names stand for one another.
     """
     scheme, expected = urlsplit(public_url).scheme, _host_of(public_url)
 
     @app.before_request
     def look() -> None:
         given = f"{scheme}://{current_request.headers.get('Host', '')}"
-        if current_request.blueprint == blueprint and _host_of(given) != expected:
-            raise BadRequest
+        is_static = current_request.endpoint == f"{blueprint}.static"
+        is_page = current_request.blueprint == blueprint and not is_static
+        if is_page and _host_of(given) != expected:
+            raise WrongHost
 
 
 def is_asked_from_here(request: Request) -> bool:

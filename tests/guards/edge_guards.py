@@ -286,7 +286,7 @@ EDGE_GUARDS: tuple[Guard, ...] = (
         "pages answer under their own name",
         "P7",
         "whoever points a name of his at us reads pages through a colleague's browser",
-        Replaced(SECURITY, "            raise BadRequest\n", "            return\n"),
+        Replaced(SECURITY, "            raise WrongHost\n", "            return\n"),
         "tests/web/test_proxies.py::test_a_page_under_another_name_is_refused_and_a_probe_is_not",
     ),
     Guard(

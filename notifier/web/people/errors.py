@@ -15,8 +15,11 @@ from werkzeug.exceptions import BadHost, Forbidden, HTTPException, ServiceUnavai
 
 from notifier.accounts.rate_limits import TooMany
 from notifier.logs import fault_fields, log
+from notifier.signals.judgements import RuleName
+from notifier.signals.rule_words import TITLES
 from notifier.web import security
 from notifier.web.people import downloads
+from notifier.web.people.runbooks import runbook_asked_for
 from notifier.web.people.visit import (
     CrossSite,
     Form,
@@ -49,6 +52,10 @@ class Fault:
     action: str
     field: str | None = None
     wait_s: int | None = None
+    rule: RuleName | None = None
+    """The rule whose runbook says what on-call can do."""
+    address: str | None = None
+    """Where it is to be asked instead."""
 
 
 _NOT_FOUND: Final = Fault(
@@ -78,6 +85,7 @@ _UNAVAILABLE: Final = Fault(
     "are neither lost nor sent because of it.",
     "Wait a few seconds and reload.",
     wait_s=5,
+    rule=RuleName.DATABASE_UNREACHABLE,
 )  # fmt: skip
 _CROWDED: Final = Fault(
     503, "unavailable", "Too many are being listened to",
@@ -114,7 +122,19 @@ _AT_ONCE: Final = Fault(
 _BY_STATUS: Final = {404: _NOT_FOUND, 405: _METHOD, 413: _TOO_LARGE}
 
 
-def _bad_request(status: int) -> Fault:
+def _wrong_host() -> Fault:
+    address = services().public_url
+    return Fault(
+        400, "wrong_host", "The pages are not to be had under this address",
+        "They answer under one name alone, and you asked a process of this service, or a proxy "
+        "before it, under another. That says nothing about its health.",
+        f"Open {address} instead.", address=address,
+    )  # fmt: skip
+
+
+def _unread(error: Exception, status: int) -> Fault:
+    if isinstance(error, security.WrongHost):
+        return _wrong_host()
     return Fault(
         status, "bad_request", "The request could not be read",
         "Something about the request is not as a browser would send it.",
@@ -168,7 +188,7 @@ def fault_of(error: Exception) -> Fault:
         case ServiceUnavailable():
             fault = _CROWDED
         case HTTPException(code=code) if code is not None and code < 500:
-            fault = _BY_STATUS.get(code) or _bad_request(code)
+            fault = _BY_STATUS.get(code) or _unread(error, code)
         case _:
             log.error("page_failed", endpoint=request.endpoint, **fault_fields(error))
     return fault
@@ -208,8 +228,17 @@ def _rendered(fault: Fault) -> Response:
         case Form.FRAGMENT:
             return make_response(render_template("fragments/_error.html", fault=fault))
         case Form.PAGE:
-            recognise_if_possible()
-            return make_response(render_template("pages/error.html", fault=fault))
+            if fault.address is None:
+                recognise_if_possible()
+            return make_response(
+                render_template(
+                    "pages/error.html",
+                    fault=fault,
+                    titles=TITLES,
+                    runbook=runbook_asked_for() if fault.rule else None,
+                    may_be_signed_in=fault.status == 503 and security.session_token() is not None,
+                )
+            )
 
 
 def _for_programs(fault: Fault) -> Response:

@@ -13,7 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from flask import Blueprint, render_template
+from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import NotFound
 
@@ -63,6 +63,14 @@ class Block:
     lines: tuple[tuple[Piece, ...], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Runbook:
+    """The title of its rule, and the text under it."""
+
+    title: str
+    blocks: list[Block]
+
+
 @needs(Permission.VIEW_ALERTS)
 def runbooks() -> ResponseReturnValue:
     """Every runbook by its rule's title."""
@@ -78,7 +86,7 @@ def runbook(rule: str) -> ResponseReturnValue:
     if rule not in set(RuleName):
         raise NotFound
     named = RuleName(rule)
-    found = [each for each in read_runbook(named) if each.kind is not Kind.TITLE]
+    found = _without_title(named)
     now = services().now()
     with services().database.connection() as connection:
         refused = hour_for(rule, connection, now)
@@ -87,6 +95,23 @@ def runbook(rule: str) -> ResponseReturnValue:
         "pages/runbook.html", rule=rule, title=TITLES[named], blocks=found, refused=refused,
         has_alerts=named not in BY_THEMSELVES,
     )  # fmt: skip
+
+
+def runbook_asked_for() -> Runbook | None:
+    """The runbook that this request's address names, from its file alone; None for other pages.
+
+    It is what the product comes with and holds nothing of anybody, so it may be shown while
+    nobody can be asked who reads it.
+    """
+    rule = (request.view_args or {}).get("rule", "")
+    if request.endpoint != "people.runbook" or rule not in set(RuleName):
+        return None
+    named = RuleName(rule)
+    return Runbook(TITLES[named], _without_title(named))
+
+
+def _without_title(rule: RuleName) -> list[Block]:
+    return [each for each in read_runbook(rule) if each.kind is not Kind.TITLE]
 
 
 def read_runbook(rule: RuleName) -> list[Block]:

@@ -6,13 +6,22 @@ import base64
 import hashlib
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pytest
-from flask import Flask
 
+from notifier.signals.judgements import RuleName
 from notifier.store.database import Database
-from notifier.web.people import blueprint, lists
+from notifier.web.people import blueprint, lists, runbooks
+from notifier.web.security import only_on_host
 from tests.people_pages import FRAGMENT, Browser, build_app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from flask import Flask
+    from flask.testing import FlaskClient
 
 FILES = ("site.css", "live.js", "page.js", blueprint.HTMX)
 
@@ -105,19 +114,64 @@ def test_p7_a_fault_of_ours_is_told_without_a_value_or_a_stack(
     assert ("<html" in answer.text) is (form == "page")
 
 
-def test_a_database_that_is_away_is_told_as_that_and_never_as_zero() -> None:
-    away = Database("postgresql://nobody@127.0.0.1:1/none", acquire_timeout_s=0.2)
-    app = build_app(away)
+@pytest.fixture
+def away() -> Iterator[FlaskClient]:
+    """A browser that carries a session, before a database that nobody reaches."""
+    database = Database("postgresql://nobody@127.0.0.1:1/none", acquire_timeout_s=0.2)
+    app = build_app(database)
     client = app.test_client()
     with client.session_transaction() as cookie:
         cookie["session"] = "some token"
     app.extensions["notifier.people"] = _with_clock(app)
+    yield client
+    database.close()
+
+
+def test_a_database_that_is_away_is_told_as_that_and_never_as_zero(away: FlaskClient) -> None:
     for headers in ({}, FRAGMENT):
-        answer = client.get("/pending", headers=headers)
+        answer = away.get("/pending", headers=headers)
         assert answer.status_code == 503
         assert "The database does not answer" in answer.text
         assert answer.headers["Retry-After"] == "5"
-    away.close()
+
+
+def test_while_the_database_is_away_a_page_says_what_on_call_can_do(away: FlaskClient) -> None:
+    page = away.get("/pending").text
+    assert "flask doctor" in page
+    assert 'href="/runbooks/database_unreachable"' in page
+    assert "Sign in" not in page
+
+
+@pytest.mark.parametrize("rule", RuleName)
+def test_every_runbook_can_be_read_while_the_database_is_away(
+    away: FlaskClient, rule: RuleName
+) -> None:
+    answer = away.get(f"/runbooks/{rule}")
+    assert answer.status_code == 503
+    assert answer.headers["Retry-After"] == "5"
+    assert "The database does not answer" in answer.text
+    steps = answer.text.split("<h2>What to do</h2>")[1]
+    assert "<li>" in steps
+    assert "Sign in" not in answer.text
+
+
+def test_no_other_file_is_read_while_the_database_is_away(
+    away: FlaskClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runbooks, "FOLDER", tmp_path)
+    (tmp_path / "secret.md").write_text("# Secret\n\ncanary")
+    answer = away.get("/runbooks/secret")
+    assert answer.status_code == 503
+    assert "canary" not in answer.text
+
+
+def test_whoever_carries_no_session_is_led_to_the_door_while_the_database_is_away(
+    away: FlaskClient,
+) -> None:
+    away.delete_cookie("notifier-loopback")
+    answer = away.get("/runbooks/queue_age")
+    assert answer.status_code == 303
+    assert answer.location.startswith("/login")
 
 
 def _with_clock(app: Flask) -> object:
@@ -152,3 +206,17 @@ def test_preferences_are_kept_and_odd_ones_are_not(support: Browser) -> None:
     assert 'data-keys="off"' in page
     support.post("/preferences", theme='"><script>', keys="on", next="//evil.example")
     assert 'data-theme="auto"' in support.get("/pending").text
+
+
+def test_a_page_under_another_name_is_told_where_to_ask_and_has_its_looks(
+    app: Flask, support: Browser
+) -> None:
+    only_on_host(app, "http://127.0.0.1", "people")
+    page = support.get("/pending", Host="node-7.example:8000")
+    assert page.status_code == 400
+    assert "not to be had under this address" in page.text
+    assert 'href="http://127.0.0.1"' in page.text
+    assert "Sign in" not in page.text
+    assert support.name not in page.text
+    with support.get("/static/site.css", Host="node-7.example:8000") as sheet:
+        assert sheet.status_code == 200
