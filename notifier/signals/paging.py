@@ -44,7 +44,8 @@ def opened_page(base: str, episode: dict[str, Any]) -> Page:
     title = _title(rule, episode["key"])
     lines = [
         f"{title}: {_worst(episode)}, limit {amount(episode['threshold'], unit)}.",
-        f"Since {_moment(episode['crossed_at'])}. Affected: {_affected(episode)}.",
+        f"Above the limit since {_moment(episode['crossed_at'])}.",
+        f"Affected: {_affected(episode)}.",
         f"See: {base}{page_of(rule, episode['key'])}",
         f"Runbook: {base}{runbook_of(rule)}",
         f"Take it in hand: {base}/alerts/{episode['episode_id']}",
@@ -59,7 +60,7 @@ def resolved_page(base: str, episode: dict[str, Any]) -> Page:
     lines = [
         f"{title}.",
         f"Worst: {_worst(episode)}, limit {amount(episode['threshold'], unit)}.",
-        f"From {_moment(episode['crossed_at'])} to {_moment(episode['resolved_at'])}.",
+        f"Above it from {_moment(episode['crossed_at'])} to {_moment(_until(episode))}.",
         f"Affected: {_affected(episode)}.",
         f"See: {base}{page_of(rule, episode['key'])}",
     ]
@@ -147,7 +148,13 @@ def _write(connection: PooledConnection, due: PageDue, trouble: str | None) -> N
 
 
 def _worst(episode: dict[str, Any]) -> str:
-    return value_of(episode["rule"], episode["worst"], episode["unit"])
+    return value_of(episode["rule"], episode["worst"], episode["unit"], episode["detail"])
+
+
+def _until(episode: dict[str, Any]) -> datetime:
+    """When it was over, which is told after it has stayed so for a while."""
+    over: datetime = episode["clear_since"] or episode["resolved_at"]
+    return over
 
 
 def _affected(episode: dict[str, Any]) -> str:

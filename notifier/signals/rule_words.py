@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlencode
 
+from notifier.domain.reasons import Detail
 from notifier.signals.judgements import RuleName, channel_of
 from notifier.signals.thresholds import Unit
 
@@ -90,6 +91,22 @@ _COUNTED: Final[Mapping[RuleName, tuple[str, str]]] = {
 }
 """What a value that is a count is a count of."""
 
+_MEASURED: Final[Mapping[RuleName, str]] = {
+    RuleName.SWEEP_STALLED: "since the last good end",
+    RuleName.CALLBACKS_REFUSED: "within 5 min",
+    RuleName.NO_PROGRESS: "without progress",
+    RuleName.RESCUES: "within 5 min",
+    RuleName.QUEUE_AGE: "of waiting",
+    RuleName.UNKNOWN_RATE: "of the sends within 5 min unknown",
+    RuleName.CHANNEL_FAILURES: "of the sends within 5 min failed",
+    RuleName.EXPIRED: "of the notices within 1 h expired",
+    RuleName.AVOIDABLE_FALLBACKS: "of the texts within 1 h not needed",
+    RuleName.UNMAPPED: "within 1 h",
+    RuleName.UNREADABLE: "within 1 h",
+    RuleName.CHECKPOINT_MISSING: "without a checkpoint",
+}
+"""What follows a value: of what it is, and over which time (the windows of `store.reads`)."""
+
 _AFFECTED: Final[Mapping[RuleName, tuple[str, str]]] = {
     RuleName.SWEEP_STALLED: ("sweep", "sweeps"),
     RuleName.CALLBACKS_REFUSED: _UNHEARD,
@@ -106,19 +123,34 @@ _AFFECTED: Final[Mapping[RuleName, tuple[str, str]]] = {
 """What `affected` counts; notices, where a rule does not stand here."""
 
 
-def value_of(rule: str, value: float, unit: str) -> str:
-    """A rule's value as a person reads it: `75 s`, `18.2 %`, `15 refused callbacks`."""
-    shown = amount(value, unit)
-    if Unit(unit) is not Unit.COUNT or RuleName(rule) not in _COUNTED:
-        return shown
-    return f"{shown} {_noun(_COUNTED[RuleName(rule)], round(value))}"
+def value_of(rule: str, value: float, unit: str, detail: str | None = None) -> str:
+    """A rule's value as a person reads it: `75 s of waiting`, `15 refused callbacks within 5 min`.
+
+    `detail` is the provider's word for a pause, where it is known.
+    """
+    name, parts = RuleName(rule), [amount(value, unit)]
+    if Unit(unit) is Unit.COUNT and name in _COUNTED:
+        parts.append(_noun(_COUNTED[name], round(value)))
+    told = _of_pause(detail) if name is RuleName.PROVIDER_PAUSED else _MEASURED.get(name)
+    return " ".join([*parts, told] if told else parts)
+
+
+def _of_pause(detail: str | None) -> str:
+    """A pause that paces us is judged by the work behind it, any other by its own length."""
+    if detail is None:
+        return "while it was paused"
+    return f"of {'waiting' if detail == Detail.RATE_LIMITED else 'pause'} ({detail})"
 
 
 def affected_of(rule: str, affected: int) -> str:
     """How much work an alert is about, and of what kind: `18 notices`."""
     if rule == RuleName.CHECKPOINT_MISSING:
         return "the newest rows of the trail"
-    return f"{affected:,} {_noun(_AFFECTED.get(RuleName(rule), _NOTICES), affected)}"
+    nouns = _AFFECTED.get(RuleName(rule), _NOTICES)
+    if affected:
+        return f"{affected:,} {_noun(nouns, affected)}"
+    missed = "; each refused callback may be a report missed"
+    return f"no {nouns[0]} yet{missed if rule == RuleName.CALLBACKS_REFUSED else ''}"
 
 
 def _noun(nouns: tuple[str, str], number: int) -> str:

@@ -67,6 +67,11 @@ UPDATE alert_episode SET state = 'resolved', resolved_at = %(now)s, resolved_by 
  WHERE episode_id = %(episode_id)s AND state = 'open'
 RETURNING episode_id
 """
+# A provider has one row of its latest pause: another one's reason is not this episode's.
+DETAIL: Final = """
+(SELECT p.detail FROM provider_pause p
+  WHERE e.rule = 'provider_paused' AND p.provider = e.key AND p.until >= e.crossed_at
+    AND p.since <= coalesce(e.resolved_at, db_now()))"""
 PAGE: Final = """
 INSERT INTO alert_page (episode_id, kind, receiver, made_at, due_at)
 SELECT %(episode_id)s, %(kind)s, receiver, now, now
@@ -76,7 +81,7 @@ ON CONFLICT DO NOTHING
 
 # Who claims a page moves it out of reach for as long as a send may take. That it has ended is
 # told after that it has begun.
-CLAIM_PAGES: Final = """
+CLAIM_PAGES: Final = f"""
 WITH clock AS MATERIALIZED (SELECT db_now() AS now),
     due AS MATERIALIZED (
         SELECT p.episode_id, p.kind, p.receiver FROM clock CROSS JOIN alert_page p
@@ -91,7 +96,7 @@ WITH clock AS MATERIALIZED (SELECT db_now() AS now),
           FROM due, clock
          WHERE (p.episode_id, p.kind, p.receiver) = (due.episode_id, due.kind, due.receiver)
         RETURNING p.episode_id, p.kind, p.receiver, p.tries, p.made_at)
-SELECT c.kind, c.receiver, c.tries, c.made_at, e.*, clock.now
+SELECT c.kind, c.receiver, c.tries, c.made_at, e.*, clock.now, {DETAIL} AS detail
   FROM claimed c JOIN alert_episode e USING (episode_id), clock
  ORDER BY c.made_at, e.episode_id
 """
@@ -169,7 +174,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class PageDue:
-    """One page that was claimed, with its episode as it stands (`episode`, by column)."""
+    """One page that was claimed, with its episode as it stands (`episode`, by column).
+
+    `detail` stands beside the columns: for which reason the provider is paused, where it is.
+    """
 
     kind: str
     receiver: str

@@ -16,6 +16,7 @@ from notifier.signals.apprise_pager import AppriseReceiver, receivers_of
 from notifier.signals.judging import Judge
 from notifier.signals.paging import Outbox
 from notifier.store import alerts
+from notifier.store.ledger import pauses
 from notifier.store.reads.alerts import AlertFilter, load_alerts, load_open, load_rules, load_story
 from notifier.store.reads.paging import Walk
 from peers.testing import running_inbox
@@ -81,20 +82,44 @@ def test_p11_work_that_waits_too_long_is_told_once_and_its_end_too(
 
     assert hook.titles == ["Ready work waits too long (email)"]
     [page] = hook.taken
-    assert "70 s, limit 60 s" in page["message"]
+    assert "70 s of waiting, limit 60 s" in page["message"]
     assert "Affected: 1 notice." in page["message"]
     assert f"See: {BASE}/pending?stage=waiting" in page["message"]
     assert f"Runbook: {BASE}/runbooks/queue_age" in page["message"]
 
     rig.record(rig.start(), Accepted("id-1"))
-    for _ in range(70):
+    look(rig, judge, clock)
+    well = f"{rig.now():%H:%M:%S} UTC."
+    for _ in range(69):
         look(rig, judge, clock)
         send_due(rig, hook)
     assert hook.titles[1:] == ["Over: Ready work waits too long (email)"]
+    assert f"to 2026-03-01 {well}" in hook.taken[1]["message"]
     episode = rig.one("SELECT * FROM alert_episode WHERE rule = 'queue_age'")
     assert episode["state"] == "resolved"
     assert episode["worst"] >= 120
     assert episode["opened_at"] - episode["crossed_at"] <= timedelta(seconds=15)
+
+
+def test_p11_a_pause_is_told_with_its_reason_and_counts_from_the_first_refusal_of_a_row(
+    rig: Rig, collect: Collect, clock: Clock, hook: Webhook
+) -> None:
+    judge = judge_of(rig, hook)
+    for _ in range(8):
+        with rig.database.connection() as connection:
+            pauses.pause(connection, provider="postmark", detail="auth_error", seconds=12)
+        for _ in range(3):
+            look(rig, judge, clock)
+            send_due(rig, hook)
+    [page] = hook.taken
+    assert "s of pause (auth_error), limit 10 s." in page["message"]
+    episode = rig.one("SELECT * FROM alert_episode WHERE rule = 'provider_paused'")
+    assert episode["worst"] >= 100
+
+    for _ in range(70):
+        look(rig, judge, clock)
+        send_due(rig, hook)
+    assert f"Worst: {episode['worst']:.0f} s of pause (auth_error)" in hook.taken[1]["message"]
 
 
 def test_p11_of_many_processes_one_judges_and_one_episode_is_opened(

@@ -56,7 +56,7 @@ def test_an_open_alert_keeps_the_limit_that_was_told_when_the_learnt_life_grows(
     opened = until_open(rig, judge, clock)
     send_due(rig, hook)
     assert (opened["threshold"], opened["life_s"]) == (24.0, SHORT_S)
-    assert f"{opened['value']:.0f} s, limit 24 s." in hook.taken[0]["message"]
+    assert f"{opened['value']:.0f} s of waiting, limit 24 s." in hook.taken[0]["message"]
 
     admit_many(rig, LONG_S)
     look(rig, judge, clock)

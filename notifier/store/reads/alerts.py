@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from notifier.store.alerts import DETAIL
 from notifier.store.reads.paging import COUNT_CAP, Page, Walk, capped
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 class Alert:
     """One episode that was told of (never one that is only held); times are the database's.
 
-    `threshold` is its limit as it was told, `threshold_now` the one at the latest look.
+    `threshold` is its limit as it was told, `threshold_now` the one at the latest look. It is
+    judged for tokens of `life_s`, and below its limit since `clear_since`. `detail`: for which
+    reason the provider was paused, where the episode is about a pause and that is known.
     """
 
     episode_id: UUID
@@ -27,11 +30,14 @@ class Alert:
     crossed_at: datetime
     opened_at: datetime
     seen_at: datetime
+    clear_since: datetime | None
     value: float
     worst: float
     threshold: float
     threshold_now: float
+    life_s: float
     unit: str
+    detail: str | None
     affected: int
     acknowledged_by: str | None
     acknowledged_at: datetime | None
@@ -108,17 +114,17 @@ class AlertFilter:
     unreviewed: bool = False
 
 
-_COLUMNS: Final = """episode_id, rule, key, state, crossed_at, opened_at, seen_at, value, worst,
-       threshold, threshold_now, unit, affected, acknowledged_by, acknowledged_at, acknowledge_note,
-       resolved_at, resolved_by, resolve_note, led_to_action, review_what, review_verdict,
-       reviewed_by, reviewed_at, version"""
+_COLUMNS: Final = f"""episode_id, rule, key, state, crossed_at, opened_at, seen_at, clear_since,
+       value, worst, threshold, threshold_now, life_s, unit, affected, acknowledged_by,
+       acknowledged_at, acknowledge_note, resolved_at, resolved_by, resolve_note, led_to_action,
+       review_what, review_verdict, reviewed_by, reviewed_at, version, {DETAIL} AS detail"""
 _WANTED: Final = """state <> 'held'
        AND (%(state)s::text IS NULL OR state = %(state)s)
        AND (%(rule)s::text IS NULL OR rule = %(rule)s)
        AND (%(owner)s::text IS NULL OR acknowledged_by = %(owner)s)
        AND (NOT %(unreviewed)s OR (state = 'resolved' AND reviewed_at IS NULL))"""
 _LIST: Final = """
-    SELECT {columns} FROM alert_episode
+    SELECT {columns} FROM alert_episode e
      WHERE {wanted} AND opened_at <= %(upto)s
        AND (%(at)s::timestamptz IS NULL OR (opened_at, episode_id) {than} (%(at)s, %(row_id)s))
      ORDER BY opened_at {order}, episode_id {order} LIMIT %(size)s
@@ -128,7 +134,9 @@ _COUNT: Final = f"""
            count(*) FILTER (WHERE opened_at > %(upto)s) AS fresh
       FROM (SELECT opened_at FROM alert_episode WHERE {_WANTED} LIMIT %(cap)s) AS counted
 """
-_ONE: Final = f"SELECT {_COLUMNS} FROM alert_episode WHERE episode_id = %(id)s AND state <> 'held'"
+_ONE: Final = f"""
+    SELECT {_COLUMNS} FROM alert_episode e WHERE episode_id = %(id)s AND state <> 'held'
+"""
 _NOTES: Final = "SELECT at, by, text FROM alert_note WHERE episode_id = %(id)s ORDER BY at, by"
 _PAGES: Final = """
     SELECT kind, receiver, made_at, tries, sent_at, given_up_at, trouble FROM alert_page
@@ -148,7 +156,7 @@ _RULES: Final = """
      GROUP BY rule ORDER BY rule
 """
 _OPEN: Final = f"""
-    SELECT {_COLUMNS} FROM alert_episode WHERE state = 'open'
+    SELECT {_COLUMNS} FROM alert_episode e WHERE state = 'open'
      ORDER BY acknowledged_at IS NOT NULL, opened_at DESC, episode_id LIMIT %(most)s
 """
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -15,6 +17,7 @@ from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Read
 from notifier.domain import remarks
 from notifier.flow.alerts import LedToAction, Verdict
+from notifier.signals import limits
 from notifier.signals.judgements import BY_THEMSELVES, RuleName
 from notifier.signals.rule_words import (
     TITLES,
@@ -24,6 +27,7 @@ from notifier.signals.rule_words import (
     runbook_of,
     value_of,
 )
+from notifier.signals.thresholds import Unit
 from notifier.store.reads.alerts import Alert, AlertFilter, load_alerts, load_rules, load_story
 from notifier.web.people import rows as twins
 from notifier.web.people.asked import SHORT, Filter, asked
@@ -34,6 +38,7 @@ from notifier.web.people.rows import Cell
 from notifier.web.people.visit import needs, services, visitor, wanted, write_down
 
 if TYPE_CHECKING:
+    from notifier.store.database import PooledConnection
     from notifier.store.reads.alerts import RuleRecord
 
 WRITTEN: Final = tuple(each for each in RuleName if each not in BY_THEMSELVES)
@@ -55,6 +60,7 @@ RULE_COLUMNS: Final = (
 )  # fmt: skip
 
 NOBODY: Final = Badge("nobody has it", Hue.FAILED, "cross")
+BELOW: Final = Badge("below its limit", Hue.CALM, "ring")
 IN_HAND: Final = Badge("in hand", Hue.WAITING, "arrow")
 TO_REVIEW: Final = Badge("ended, to review", Hue.CALM, "ring")
 REVIEWED: Final = Badge("reviewed", Hue.CALM, "check")
@@ -81,7 +87,14 @@ class Shown:
     badge: Badge
     value: str
     worst: str
+    peak: str
+    """The worst value without its words, to stand beside the present one."""
     limit: str
+    is_over: bool
+    """Ended, or below its limit: the value of the moment says nothing of it."""
+    closes_after: str
+    ends_at: datetime | None
+    """When it ends if its value stays below the limit, where it is there."""
     affected: str
     page: str
     runbook: str
@@ -97,20 +110,39 @@ def cells(row: Alert, _: Dated) -> dict[str, Cell]:
 ALERTS: Final = List("alerts", 10, COLUMNS, cells, is_taken_out=False)
 
 
-def shown(alert: Alert) -> Shown:
-    """The alert with its words and its ways on."""
+def shown(alert: Alert, close_share: float) -> Shown:
+    """The alert with its words and its ways on.
+
+    `close_share`: after which share of a life below the limit it ends.
+    """
     title = TITLES[RuleName(alert.rule)]
+    closes_after_s = close_share * alert.life_s
     return Shown(
         alert,
         f"{title} ({alert.key})" if alert.key else title,
         badge_of(alert),
-        value_of(alert.rule, alert.value, alert.unit),
-        value_of(alert.rule, alert.worst, alert.unit),
+        value_of(alert.rule, alert.value, alert.unit, alert.detail),
+        value_of(alert.rule, alert.worst, alert.unit, alert.detail),
+        amount(alert.worst, alert.unit),
         limit_of(alert),
+        alert.state != "open" or alert.clear_since is not None,
+        amount(closes_after_s, Unit.SECONDS),
+        _ends_at(alert, timedelta(seconds=closes_after_s)),
         affected_of(alert.rule, alert.affected),
         page_of(alert.rule, alert.key),
         runbook_of(alert.rule),
     )
+
+
+def wording(connection: PooledConnection) -> Callable[[Alert], Shown]:
+    """How alerts are shown under the policy in force."""
+    return partial(shown, close_share=limits.in_force(connection).at["close_share"])
+
+
+def _ends_at(alert: Alert, closes_after: timedelta) -> datetime | None:
+    if alert.state != "open" or alert.clear_since is None:
+        return None
+    return alert.clear_since + closes_after
 
 
 def limit_of(alert: Alert) -> str:
@@ -121,6 +153,8 @@ def limit_of(alert: Alert) -> str:
 
 def badge_of(alert: Alert) -> Badge:
     """How the alert stands, for whoever may have to do something."""
+    if alert.state == "open" and alert.clear_since:
+        return BELOW
     if alert.state == "open":
         return IN_HAND if alert.acknowledged_by else NOBODY
     return REVIEWED if alert.reviewed_at else TO_REVIEW
@@ -139,8 +173,9 @@ def alerts() -> ResponseReturnValue:
         page = load_alerts(connection, wish.walk, narrowed)
         named = "/".join(chosen.values()) or None
         write_down(connection, Read("list", "alerts", named, len(page.rows)))
+        worded = wording(connection)
     return answer_list(
-        ALERTS, page, wish, shown=shown, titles={each: TITLES[each] for each in WRITTEN},
+        ALERTS, page, wish, shown=worded, titles={each: TITLES[each] for each in WRITTEN},
         led=LED_SHORT,
     )  # fmt: skip
 
@@ -163,12 +198,13 @@ def alert_page(
     with services().database.connection() as connection:
         story = load_story(connection, episode_id)
         write_down(connection, Read("view", "alert", str(episode_id), int(story is not None)))
+        worded = wording(connection)
         drawn = story and hour_for(story.alert.rule, connection, now, story.alert.key)
     if story is None:
         raise NotFound
     return make_response(
         render_template(
-            "pages/alert.html", shown=shown(story.alert), alert=story.alert, story=story,
+            "pages/alert.html", shown=worded(story.alert), alert=story.alert, story=story,
             may_act=visitor().may(Permission.ANSWER_ALERTS), fault=fault, typed=typed or {},
             led=LED, led_short=LED_SHORT, verdicts=VERDICTS, longest=remarks.LONGEST,
             wanted=remarks.WANTED, as_of=now, refused=drawn,

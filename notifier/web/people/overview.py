@@ -21,7 +21,7 @@ from notifier.store.reads.system import load_system
 from notifier.store.reads.trail_checkpoints import newest
 from notifier.web import security
 from notifier.web.people import preferences
-from notifier.web.people.alerts import shown
+from notifier.web.people.alerts import wording
 from notifier.web.people.asked import asked
 from notifier.web.people.sparks import load_sparks
 from notifier.web.people.visit import (
@@ -48,7 +48,7 @@ def home() -> ResponseReturnValue:
         page = load_home(connection, visitor().name)
         sparks = load_sparks(connection, page.as_of) if numbers_first else None
         checkpoint = newest(connection) if role is Role.AUDITOR else None
-        alerts = tuple(map(shown, load_open(connection))) if numbers_first else ()
+        alerts = tuple(map(wording(connection), load_open(connection))) if numbers_first else ()
     return render_template(
         _template("home"), page=page, wish=wish, numbers_first=numbers_first, sparks=sparks,
         alerts=alerts, checkpoint=checkpoint, is_auditor=role is Role.AUDITOR,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from notifier.accounts.permissions import Role
+from notifier.store.ledger.pauses import pause
 from notifier.store.reads.alerts import load_story
 from tests.people_alerts import ended_alert, open_alert
 from tests.people_pages import Browser, audit_rows
@@ -65,7 +66,8 @@ def test_an_alert_tells_what_is_wrong_where_to_see_it_and_what_to_do(
     alert = put(database)
     page = on_call.get(f"/alerts/{alert}").text
     assert "Ready work waits too long (email)" in page
-    assert "<b>75 s</b>, limit 60 s, at its worst 90 s" in page
+    assert "<b>75 s of waiting</b>, limit 60 s, at its worst 90 s" in page
+    assert "has stayed below the limit for 300 s" in page
     assert "<dd>12 notices" in page
     assert 'href="/pending?stage=waiting"' in page
     assert 'href="/runbooks/queue_age"' in page
@@ -220,6 +222,45 @@ def test_home_tells_of_open_alerts_those_that_nobody_has_first(
     assert page.index(f"/alerts/{free}") < page.index(f"/alerts/{taken}")
     assert page.count('href="/runbooks/queue_age"') == 2
     assert f"/alerts/{free}" not in support.get("/").text
+
+
+def test_an_alert_back_below_its_limit_is_calm_and_says_since_when_and_when_it_ends(
+    on_call: Browser, database: Database
+) -> None:
+    with database.connection() as connection:
+        now = database_now(connection)
+    since = now - timedelta(seconds=40)
+    alert = put(database, clear_since=since, value=3.0)
+    ends = since + timedelta(seconds=300)
+    for path in ("/", f"/alerts/{alert}", "/alerts"):
+        page = on_call.get(path).text
+        told = re.sub(r"<[^>]+>", "", page)
+        assert f"below its limit since {since:%H:%M:%S}" in told
+        assert f"ends {ends:%H:%M:%S} UTC if it stays so" in told
+        assert "at its worst 90 s of waiting, limit 60 s" in told
+        assert "3 s of waiting" not in told
+        assert 'class="fault"' not in page
+        assert "nobody has it" not in told
+
+
+def test_an_alert_that_has_ended_shows_its_worst_value(
+    on_call: Browser, database: Database
+) -> None:
+    alert = put(database, ended=True, value=0.0)
+    for path in (f"/alerts/{alert}", "/alerts"):
+        told = re.sub(r"<[^>]+>", "", on_call.get(path).text)
+        assert "at its worst 4.0 % of the notices within 1 h expired, limit 0.5 %" in told
+        assert "0.0 %" not in told
+        assert "if it stays so" not in told
+
+
+def test_a_pause_is_shown_with_its_reason(on_call: Browser, database: Database) -> None:
+    alert = put(database, rule="provider_paused", key="resend", value=7.0)
+    with database.connection() as connection:
+        pause(connection, provider="resend", detail="auth_error", seconds=60)
+    for path in ("/", f"/alerts/{alert}", "/alerts"):
+        told = re.sub(r"<[^>]+>", "", on_call.get(path).text)
+        assert "7 s of pause (auth_error), limit 60 s" in told
 
 
 def test_an_incident_marks_when_an_alert_was_opened(on_call: Browser, database: Database) -> None:
