@@ -88,7 +88,8 @@ SHOWN: Final = """
 """
 
 # A notice that has expired never changes again, so the last move that closed one of its
-# deliveries is the one that made it so. Why is told by its whole trail, a few dozen rows.
+# deliveries is the one that made it so. Why is told by its whole trail, a few dozen rows; what
+# was put back last for want of a link expired for that, and not because it waited its turn.
 EXPIRED: Final = """
     ended AS (
         SELECT f.minute, f.recorded_at, f.region, f.template_revision, n.notice_id,
@@ -102,12 +103,13 @@ EXPIRED: Final = """
                   AND x.from_state IS DISTINCT FROM x.to_state
                   AND x.to_state IN ('expired', 'failed', 'suppressed', 'canceled'))),
     lost AS (
-        SELECT ended.minute, ended.region, ended.template_revision, last.channel,
+        SELECT ended.notice_id, ended.minute, ended.region, ended.template_revision, last.channel,
                last.provider, last.step,
                CASE WHEN whole.unknown THEN 'unknown'
                     WHEN whole.unconfirmed THEN 'unconfirmed'
                     WHEN halted.halted THEN 'halt'
                     WHEN whole.failed THEN 'hard_failure'
+                    WHEN unlinked.unlinked THEN 'no_link'
                     WHEN whole.waited THEN 'queue_delay'
                     ELSE 'other' END AS cause
           FROM ended
@@ -119,6 +121,16 @@ EXPIRED: Final = """
                      coalesce(bool_or(x.to_state = 'expired'
                                       AND x.from_state IN ('queued', 'claimed')), false) AS waited
                 FROM transition x WHERE x.notice_id = ended.notice_id) whole
+          CROSS JOIN LATERAL (
+              SELECT EXISTS (
+                  SELECT FROM transition x CROSS JOIN LATERAL (
+                      SELECT y.reason FROM transition y
+                       WHERE y.notice_id = x.notice_id AND y.channel = x.channel
+                         AND y.seq < x.seq AND y.to_state = 'queued' AND y.from_state <> 'queued'
+                       ORDER BY y.seq DESC LIMIT 1) queued
+                   WHERE x.notice_id = ended.notice_id AND x.to_state = 'expired'
+                     AND x.from_state IN ('queued', 'claimed')
+                     AND queued.reason = 'link_unavailable') AS unlinked) unlinked
           CROSS JOIN LATERAL (
               SELECT x.channel, d.provider, coalesce(x.from_state, 'arrival') AS step
                 FROM transition x LEFT JOIN delivery d USING (notice_id, channel)

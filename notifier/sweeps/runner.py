@@ -143,7 +143,7 @@ class SweepRunner:
                 rows = self._batches(name, connection, course.started_at)
                 self._write_end(connection, name, course, rows)
             course.error = None
-        except Exception as error:  # noqa: BLE001 - one sweep's trouble stays its own
+        except Exception as error:  # one sweep's trouble stays its own
             course.failures += 1
             course.failures_unwritten += 1
             kind, before = kind_of(error), course.error
@@ -191,7 +191,7 @@ class SweepRunner:
         try:
             with self._database.connection(timeout=0.5) as connection:
                 connection.execute(FAIL, values)
-        except Exception as error:  # noqa: BLE001 - the next run that can write tells of it
+        except Exception as error:  # the next run that can write tells of it
             log.warning("failure of sweep %s not written", name, exc_info=error)
         else:
             course.failures_unwritten -= unwritten

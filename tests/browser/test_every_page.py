@@ -10,6 +10,7 @@ import pytest
 
 from notifier.store import sender_domains as store
 from notifier.store.sender_domains import Observed
+from notifier.web.people.panels import CAUSES
 from tests import people_alerts, people_seed
 from tests.browser.watching import axe_findings, drawn_contrasts, overflow
 from tests.people_fates import FATES
@@ -116,7 +117,7 @@ def fill_signals(connection: PooledConnection) -> None:
             seeding.count(connection, at, signal, 3 + ago % 5, region="GB")
         seeding.count(connection, at, "refused", 2, reason="rate_limited", region="GB")
         seeding.count(connection, at, "callback_refused", 1 + ago % 9, provider="postmark")
-        for cause in ("queue_delay", "unknown", "unconfirmed", "hard_failure", "halt", "other"):
+        for _, cause in CAUSES.values():
             seeding.count(connection, at, "expired", 1, reason=cause)
 
 

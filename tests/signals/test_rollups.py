@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import psycopg
 
+from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted, NotAccepted, Refused, Unknown
 from notifier.domain.policy import default_policy
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.receipts import ReceiptStatus
-from notifier.flow import expiry, halts, rescue
+from notifier.flow import expiry, halts, put_back, rescue
 from notifier.store import rollups
 from notifier.store.database import Database
 from notifier.store.reads.sweeps import uncounted
@@ -122,6 +123,28 @@ def test_p3_what_is_unknown_at_expiry_is_a_cause_of_its_own(
     collect()
     assert counted(rig, "expired") == {("email", "smtp", "unknown"): 1}
     assert counted(rig, "expired_step") == {("email", "smtp", "unknown"): 1}
+
+
+def test_a_notice_that_expired_for_want_of_a_link_is_told_from_one_that_waited(
+    rig: Rig, collect: Collect, clock: Clock
+) -> None:
+    rig.admit()
+    put_back.hand_back_for_link(rig.desk, rig.claim_one(), LinkFault.HTTP_401)
+    clock.advance(60)
+    put_back.hand_back(rig.desk, rig.claim_one(), Reason.PROVIDER_PAUSED)
+    assert causes_counted(rig, collect, clock) == {"queue_delay": 1}
+
+    rig.admit()
+    put_back.hand_back_for_link(rig.desk, rig.claim_one(), LinkFault.HTTP_401)
+    assert causes_counted(rig, collect, clock) == {"queue_delay": 1, "no_link": 1}
+
+
+def causes_counted(rig: Rig, collect: Collect, clock: Clock) -> dict[str, int]:
+    """How many expired of what, once everything that is open has expired."""
+    clock.advance(700)
+    expire(rig)
+    collect()
+    return {key[2]: n for key, n in counted(rig, "expired").items()}
 
 
 def test_rescues_are_counted_whether_or_not_the_call_had_begun(

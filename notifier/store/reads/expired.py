@@ -10,6 +10,7 @@ from uuid import UUID
 from notifier.store.reads.notice_rows import NoticeRow, rows_of
 from notifier.store.reads.paging import COUNT_CAP, Cursor, Found, Page, Walk, capped
 from notifier.store.reads.rollups import HOUR, Trend, load_regions, load_trend
+from notifier.store.rollups import EXPIRED
 
 if TYPE_CHECKING:
     from notifier.store.database import PooledConnection
@@ -22,9 +23,11 @@ class ExpiredRow:
     `arrived_in_time_learnt_late`: a receipt that came after expiry says it arrived before.
     `arrived_dead`: it arrived after expiry, so the customer holds a dead link.
     `arrived_at_unknown_time`: learnt after expiry, and the provider does not say when it was.
+    `cause` is why it expired, by its name in the counts; None where its trail does not tell.
     """
 
     notice: NoticeRow
+    cause: str | None
     arrived_in_time_learnt_late: bool
     arrived_dead: bool
     arrived_at_unknown_time: bool
@@ -48,6 +51,14 @@ _BADGES: Final = """
            ) AS r USING (notice_id)
      WHERE n.notice_id = ANY (%(notices)s)
      GROUP BY n.notice_id
+"""
+
+_CAUSES: Final = f"""
+    WITH fresh AS MATERIALIZED (
+        SELECT t.*, date_trunc('minute', t.recorded_at) AS minute,
+               t.from_state IS DISTINCT FROM t.to_state AS moved, '' AS region
+          FROM transition AS t WHERE t.notice_id = ANY (%(notices)s)), {EXPIRED}
+    SELECT notice_id, cause FROM lost
 """
 
 # A notice whose reset ended early expired before its link did.
@@ -136,9 +147,15 @@ def load_expired(
 
 def _with_badges(connection: PooledConnection, notice_ids: list[UUID]) -> tuple[ExpiredRow, ...]:
     badges = {row["notice_id"]: row for row in connection.execute(_BADGES, {"notices": notice_ids})}
+    told = connection.execute(_CAUSES, {"notices": notice_ids})
+    causes = {row["notice_id"]: row["cause"] for row in told}
     names = ("in_time", "dead", "unclear")
     return tuple(
-        ExpiredRow(line, *(bool(badges.get(line.notice_id, {}).get(name)) for name in names))
+        ExpiredRow(
+            line,
+            causes.get(line.notice_id),
+            *(bool(badges.get(line.notice_id, {}).get(name)) for name in names),
+        )
         for line in rows_of(connection, notice_ids)
     )
 

@@ -13,6 +13,8 @@ from flask.typing import ResponseReturnValue
 from notifier.accounts.permissions import Permission
 from notifier.accounts.read_audit import Read
 from notifier.domain.states import Channel
+from notifier.signals.judgements import RuleName
+from notifier.signals.rule_words import runbook_of
 from notifier.store.reads.expired import ExpiredRow, load_causes, load_expired
 from notifier.store.reads.notice_rows import NoticeRow
 from notifier.store.reads.paging import Page
@@ -86,6 +88,7 @@ def _expired_cells(row: ExpiredRow, page: Dated) -> dict[str, Cell]:
         "arrived_in_time_learnt_late": row.arrived_in_time_learnt_late,
         "arrived_dead": row.arrived_dead,
         "arrived_at_unknown_time": row.arrived_at_unknown_time,
+        "cause": row.cause,
     }
 
 
@@ -112,7 +115,10 @@ PENDING: Final = List("pending", 10, NOTICE_COLUMNS, notice_cells)
 UNKNOWN: Final = List("unknown", 10, _UNKNOWN_COLUMNS, _unknown_cells)
 EXPIRED: Final = List(
     "expired", 30,
-    (*NOTICE_COLUMNS, "arrived_in_time_learnt_late", "arrived_dead", "arrived_at_unknown_time"),
+    (
+        *NOTICE_COLUMNS, "arrived_in_time_learnt_late", "arrived_dead", "arrived_at_unknown_time",
+        "cause",
+    ),
     _expired_cells,
 )  # fmt: skip
 
@@ -177,7 +183,11 @@ def expired() -> ResponseReturnValue:
         whole = load_causes(connection, region) if wanted() is Form.PAGE else None
         write_down(connection, Read("list", "expired", region, len(page.rows)))
     causes, regions = (panels.causes(whole[0]), whole[1]) if whole else (None, ())
-    return answer_list(EXPIRED, page, wish, causes=causes, regions=regions)
+    cause_words = {name: words for words, name in panels.CAUSES.values()}
+    return answer_list(
+        EXPIRED, page, wish, causes=causes, regions=regions, cause_words=cause_words,
+        runbook=runbook_of(RuleName.EXPIRED),
+    )  # fmt: skip
 
 
 def add_lists(blueprint: Blueprint) -> None:

@@ -57,6 +57,7 @@ STACK: Final = {
 
 CAUSES: Final = {
     "queue": ("waited too long", "queue_delay"),
+    "no-link": ("no link", "no_link"),
     "unknown": ("outcome unknown", "unknown"),
     "unconfirmed": ("handed over, no news", "unconfirmed"),
     "failed": ("hard failure", "hard_failure"),

@@ -15,8 +15,8 @@ import pytest
 from notifier.store.database import Database
 from notifier.store.reads import expired
 from tests import people_seed
-from tests.database import rewriting
-from tests.people_fates import EXPIRED_UNKNOWN, QUEUED, TEXTED, UNKNOWN, Script
+from tests.database import Clock, rewriting
+from tests.people_fates import EXPIRED_UNKNOWN, EXPIRED_UNSENT, QUEUED, TEXTED, UNKNOWN, Script
 from tests.people_pages import Browser
 from tests.signals import seeding
 
@@ -355,8 +355,40 @@ def test_a_notice_that_ended_before_its_link_says_so(support: Browser, database:
     with database.connection() as connection:
         people_seed.seed(connection, [LISTS["/expired"], early])
     page = support.get("/expired").text
-    assert re.search(r"ended early; its link expires in \d+ s<", page)
+    assert re.search(r"ended early; its link expires in \d+ s, outcome unknown<", page)
     assert page.count("ended early") == 1
+
+
+def test_a_notice_whose_link_expires_this_second_did_not_end_early(
+    support: Browser, database: Database, clock: Clock
+) -> None:
+    clock.freeze()
+    now = Script("now", "expired", EXPIRED_UNKNOWN, age=299.5, life=300)
+    with database.connection() as connection:
+        people_seed.seed(connection, [now])
+    page = support.get("/expired").text
+    assert "ended early" not in page
+    assert "0 s ago, outcome unknown<" in page
+
+
+def test_an_expired_notice_says_why_and_one_without_a_link_leads_to_what_to_do(
+    support: Browser, database: Database
+) -> None:
+    scripts = [
+        Script("unlinked", "expired", EXPIRED_UNSENT, age=400, life=300),
+        Script("unknown", "expired", EXPIRED_UNKNOWN, age=500, life=300),
+    ]
+    with database.connection() as connection:
+        people_seed.seed(connection, scripts)
+    answer = support.get("/expired?format=json").json
+    assert answer is not None
+    assert [row["cause"] for row in answer["rows"]] == ["no_link", "unknown"]
+    unlinked, unknown = support.poll("/expired").text.split("<tr")[2:]
+    assert 'ago, <a href="/runbooks/expired">no link</a>' in unlinked
+    assert "ago, outcome unknown" in unknown
+    told = support.get("/runbooks/expired").text
+    assert "<strong>no link</strong>" in told
+    assert "docs/how-to/answer-links.md" in told
 
 
 def test_system_says_running_while_a_sweep_runs_and_never_a_time_below_nought(
