@@ -16,3 +16,5 @@ LATE_AFTER: Final = 1.5 * BEAT_EVERY
 """Silent for so long, one beat was missed: as yet a pause of the host may explain it."""
 LOST_AFTER: Final = BEATS_MISSED * BEAT_EVERY
 """Silent for so long without a goodbye: it does not count as running."""
+GONE_AFTER: Final = timedelta(minutes=5)
+"""Silent for so long, it is taken for ended: killed, or its host went with it."""

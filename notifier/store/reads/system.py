@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from notifier.domain.heartbeat import LATE_AFTER, LOST_AFTER
+from notifier.domain.heartbeat import GONE_AFTER, LATE_AFTER, LOST_AFTER
 from notifier.store.reads.outside_text import shown
 from notifier.store.reads.sweeps import BACKLOG_LIMIT
 from notifier.store.reads.trail_checkpoints import NewestCheckpoint, newest
@@ -41,6 +41,11 @@ class ProcessRow:
     def silent(self) -> bool:
         """Whether it missed so many that it does not count as running."""
         return self.stopped_at is None and self.silent_for > LOST_AFTER
+
+    @property
+    def gone(self) -> bool:
+        """Whether it has been silent for so long that nobody need look for it any more."""
+        return self.stopped_at is None and self.silent_for > GONE_AFTER
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,3 +132,28 @@ def test_expired_tells_causes_by_the_hour(support: Browser, database: Database) 
     assert panel.count("<tr><th>") == 24
     assert "not counted" not in panel
     assert "causes-title" not in support.poll("/expired").text
+
+
+def test_system_says_first_that_nobody_leads_and_shows_processes_before_sweeps(
+    support: Browser, database: Database
+) -> None:
+    with database.connection() as connection:
+        connection.execute(
+            """INSERT INTO sweep_run (name, owner, epoch, started_at, finished_at, rows, runs,
+                                      failures)
+               VALUES ('expiry', 'a:1:x', 7, db_now() - interval '107 s', db_now(), 0, 9, 0)"""
+        )
+        connection.execute(
+            "INSERT INTO leader VALUES ('main', 'a:1:x', 7, db_now() - interval '90 s')"
+        )
+    page = support.get("/system").text
+    verdict = page.split('<article class="verdict failed">')[1].split("</article>")[0]
+    assert "Nobody leads" in verdict
+    assert 'href="/runbooks/sweep_stalled"' in verdict
+    places = [page.index(f"<h2>{each}</h2>") for each in ("Leader", "Processes", "Sweeps", "Trail")]
+    assert places == sorted(places)
+    assert "term 7" in page
+    assert "epoch" not in page
+    with database.connection() as connection:
+        connection.execute("UPDATE leader SET until = db_now() + interval '15 s'")
+    assert "Nobody leads" not in support.get("/system").text

@@ -38,9 +38,11 @@ def test_three_missed_beats_are_fifteen_seconds() -> None:
         (15, "late silent for 15 s"),
         (16, "silent for 16 s"),
         (300, "silent for 5 min"),
+        (301, "gone silent for 5 min"),
+        (780, "gone silent for 13 min"),
     ],
 )
-def test_a_process_is_alive_late_or_silent_by_the_beats_that_it_missed(
+def test_a_process_is_alive_late_silent_or_gone_by_the_beats_that_it_missed(
     on_call: Browser, database: Database, clock: Clock, silent_s: int, told: str
 ) -> None:
     clock.freeze()
@@ -60,3 +62,18 @@ def test_a_process_that_said_goodbye_is_not_missed(
         heartbeat.leave(connection)
     clock.advance(60)
     assert state_of(on_call, "stopped") == "stopped"
+
+
+def test_what_took_the_place_of_a_killed_process_stands_above_it(
+    on_call: Browser, database: Database, clock: Clock
+) -> None:
+    clock.freeze()
+    with database.connection() as connection:
+        for owner in ("a-killed", "b-killed"):
+            Heartbeat(owner, workers=16, version="1.0").beat(connection)
+        clock.advance(301)
+        Heartbeat("c-started", workers=16, version="1.0").beat(connection)
+    page = on_call.get("/system").text
+    assert page.index("<code>c-started</code>") < page.index("<code>a-killed</code>")
+    assert page.count('<span class="badge calm">') == 2
+    assert '<span class="badge unknown"><svg><use href="#question"/></svg>silent' not in page
