@@ -302,7 +302,7 @@ def _left_out(waits: Waits) -> str:
 
 
 def _raised(today: float, cap: float) -> str:
-    return f", with cap_s raised to it from {_s(today)}" if cap > today else ""
+    return f", with the most that is reserved raised to it from {_s(today)}" if cap > today else ""
 
 
 def _s(seconds: float | None) -> str:

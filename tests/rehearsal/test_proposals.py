@@ -211,6 +211,8 @@ def test_the_reserve_holds_a_sweep_the_queue_a_call_and_the_new_margin() -> None
     assert reserve.proposed == 220
     assert "sweep 5 s + p99 of the text queue 30 s" in reserve.arithmetic
     assert "twice the longer margin, 2 x 110 s = 220 s" in reserve.arithmetic
+    raised = "rounded up to 220 s, with the most that is reserved raised to it from 120 s"
+    assert reserve.arithmetic.endswith(raised)
     assert reserve.values == {"fallback_reserve": {"floor_s": 220, "cap_s": 220}}
 
 

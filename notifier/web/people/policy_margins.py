@@ -18,7 +18,10 @@ from notifier.domain.proposals import (
     summary,
 )
 from notifier.domain.states import Channel
+from notifier.signals.judgements import RuleName
+from notifier.signals.rule_words import TITLES
 from notifier.store.reads.latencies import Latencies, load_latencies
+from notifier.store.reads.troubles import load_troubles
 from notifier.web.people.visit import services
 
 if TYPE_CHECKING:
@@ -31,6 +34,15 @@ STEPS: Final[Mapping[str, str]] = {
     "carrier": "on the way, until it arrives",
     "news": "until we learn of it",
 }
+
+TROUBLES: Final = frozenset(
+    {
+        RuleName.SWEEP_STALLED, RuleName.PROVIDER_PAUSED, RuleName.CALLBACKS_REFUSED,
+        RuleName.PROVIDER_SILENT, RuleName.NO_PROGRESS, RuleName.QUEUE_AGE,
+        RuleName.EXPIRY_AHEAD, RuleName.UNKNOWN_RATE,
+    }
+)  # fmt: skip
+"""Alerts of what makes waits long or leaves their end unseen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,9 @@ class Margins:
     """What was measured, and what is proposed for each value that it decides, by name.
 
     `proposed` names the values that the proposals set; `document` is the policy with them.
+    Both leave the proposals out where the sample holds `troubles`, the titles of alerts that
+    were open while it was measured: an outage is no reason to reserve as if it went on. The
+    proposals rest on each other, so trouble of one channel keeps back all.
     """
 
     latencies: Latencies
@@ -54,6 +69,7 @@ class Margins:
     proposals: Mapping[str, Proposal]
     proposed: frozenset[str]
     document: Mapping[str, Any]
+    troubles: tuple[str, ...]
 
 
 def load(connection: PooledConnection) -> Latencies:
@@ -66,13 +82,27 @@ def beside(connection: PooledConnection, policy: Policy) -> Margins:
     """The measurements, and the proposals for this policy."""
     latencies = load(connection)
     made = proposals(policy, latencies.measured)
-    put_in = flat({key: part for each in made for key, part in (each.values or {}).items()})
+    troubles = _troubles(connection, latencies)
+    fit = () if troubles else made
+    put_in = flat({key: part for each in fit for key, part in (each.values or {}).items()})
     return Margins(
         latencies=latencies,
         steps=tuple(_steps(latencies)),
         proposals={each.key.replace(".", "/"): each for each in made},
         proposed=frozenset(put_in),
-        document=proposed_document(policy, made),
+        document=proposed_document(policy, fit),
+        troubles=troubles,
+    )
+
+
+def _troubles(connection: PooledConnection, latencies: Latencies) -> tuple[str, ...]:
+    """What was wrong from the oldest attempt of the sample to now, in words."""
+    if not latencies.samples:
+        return ()
+    since = min(each.oldest_at for each in latencies.samples.values())
+    found = load_troubles(connection, TROUBLES, since, latencies.until)
+    return tuple(
+        f"{TITLES[RuleName(each.rule)]}{f' ({each.key})' if each.key else ''}" for each in found
     )
 
 
