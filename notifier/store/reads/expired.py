@@ -27,10 +27,10 @@ class ExpiredRow:
     """
 
     notice: NoticeRow
-    cause: str | None
     arrived_in_time_learnt_late: bool
     arrived_dead: bool
     arrived_at_unknown_time: bool
+    cause: str | None
 
 
 # Of a receipt that is past its retention the trail tells; its step occurred when it was
@@ -149,12 +149,17 @@ def _with_badges(connection: PooledConnection, notice_ids: list[UUID]) -> tuple[
     badges = {row["notice_id"]: row for row in connection.execute(_BADGES, {"notices": notice_ids})}
     told = connection.execute(_CAUSES, {"notices": notice_ids})
     causes = {row["notice_id"]: row["cause"] for row in told}
-    names = ("in_time", "dead", "unclear")
+
+    def has(notice_id: UUID, badge: str) -> bool:
+        return bool(badges.get(notice_id, {}).get(badge))
+
     return tuple(
         ExpiredRow(
             line,
+            has(line.notice_id, "in_time"),
+            has(line.notice_id, "dead"),
+            has(line.notice_id, "unclear"),
             causes.get(line.notice_id),
-            *(bool(badges.get(line.notice_id, {}).get(name)) for name in names),
         )
         for line in rows_of(connection, notice_ids)
     )

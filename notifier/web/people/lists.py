@@ -122,6 +122,13 @@ EXPIRED: Final = List(
     _expired_cells,
 )  # fmt: skip
 
+_CAUSE_WORDS: Final = {
+    name: panels.CAUSES[kind][0]
+    for kind, (_, name) in panels.CAUSES.items()
+    if kind not in {"unknown", "unconfirmed", "other"}
+}
+"""What a row of an expired notice says of its cause; the others its column of sending says."""
+
 
 def answer_list(which: List, page: Page[Any], wish: Asked, **more: object) -> ResponseReturnValue:
     """The rows in the form that is asked for; `more` is for the template alone."""
@@ -183,9 +190,8 @@ def expired() -> ResponseReturnValue:
         whole = load_causes(connection, region) if wanted() is Form.PAGE else None
         write_down(connection, Read("list", "expired", region, len(page.rows)))
     causes, regions = (panels.causes(whole[0]), whole[1]) if whole else (None, ())
-    cause_words = {name: words for words, name in panels.CAUSES.values()}
     return answer_list(
-        EXPIRED, page, wish, causes=causes, regions=regions, cause_words=cause_words,
+        EXPIRED, page, wish, causes=causes, regions=regions, cause_words=_CAUSE_WORDS,
         runbook=runbook_of(RuleName.EXPIRED),
     )  # fmt: skip
 

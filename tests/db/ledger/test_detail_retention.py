@@ -296,7 +296,8 @@ def test_the_list_of_expired_notices_tells_the_same_from_the_trail(rig: Rig, clo
 
     before = {region: told(region) for region in (None, "DE", "FR")}
     assert sorted(each[1:] for each in before["DE"]) == [
-        (False, False, True), (False, True, False), (True, False, False)
+        (False, False, True, "unknown"), (False, True, False, "unknown"),
+        (True, False, False, "unknown"),
     ]  # fmt: skip
     assert {region: len(rows) for region, rows in before.items()} == {None: 4, "DE": 3, "FR": 0}
 
