@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from notifier.signals.judgements import RuleName, channel_of
@@ -72,19 +73,31 @@ def begun_anew() -> tuple[tuple[str, str], ...]:
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """An alert that is open, or a limit that is crossed now."""
+    """An alert that is open, or a limit that is crossed now.
+
+    `over_since`: an open one that is below its limit again explains what it left behind, and
+    nothing that began later.
+    """
 
     rule: RuleName
     key: str
+    over_since: datetime | None = None
 
-    def explains(self, rule: RuleName, key: str) -> bool:
-        """Whether another crossing is told by this one: the rule follows, and the key is its."""
+    def explains(self, rule: RuleName, key: str, began: datetime | None = None) -> bool:
+        """Whether another crossing is told by this one: the rule follows, and the key is its.
+
+        `began`: since when the other's trouble has lasted, where its value tells.
+        """
+        if self.over_since and began and began > self.over_since:
+            return False
         if self.rule is RuleName.SWEEP_STALLED and self.key != SCHEDULER:
             return rule in OF_ONE_SWEEP.get(self.key, ())
         mine, its = channel_of(self.key), channel_of(key)
         return rule in EXPLAINS.get(self.rule, ()) and (mine is None or its in {None, mine})
 
 
-def is_explained(rule: RuleName, key: str, causes: Iterable[Cause]) -> bool:
+def is_explained(
+    rule: RuleName, key: str, causes: Iterable[Cause], began: datetime | None = None
+) -> bool:
     """Whether one of the causes is told instead."""
-    return any(each.explains(rule, key) for each in causes)
+    return any(each.explains(rule, key, began) for each in causes)

@@ -92,7 +92,7 @@ def decide(
     changes = []
     for judgement in judged.judgements:
         held = by_place.pop((judgement.rule, judgement.key), None)
-        told_of = is_explained(judgement.rule, judgement.key, causes)
+        told_of = is_explained(judgement.rule, judgement.key, causes, _began(judgement, now))
         change = _judged(held, judgement, now, close_after, explained=told_of)
         changes += [change] if change else []
     for left in by_place.values():
@@ -102,9 +102,20 @@ def decide(
 
 
 def _causes(standing: Sequence[Standing], judged: Judged) -> Iterator[Cause]:
-    yield from (Cause(RuleName(each.rule), each.key) for each in standing if each.state == "open")
+    yield from (
+        Cause(RuleName(each.rule), each.key, each.clear_since)
+        for each in standing
+        if each.state == "open"
+    )
     crossed = (each for each in judged.judgements if each.level is Level.ABOVE)
     yield from (Cause(each.rule, each.key) for each in crossed)
+
+
+def _began(judgement: Judgement, now: datetime) -> datetime | None:
+    """When work stopped moving. Other ages grow by what a cause left behind, long after it."""
+    if judgement.rule is not RuleName.NO_PROGRESS:
+        return None
+    return now - timedelta(seconds=judgement.value)
 
 
 def _judged(

@@ -22,7 +22,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Work that was claimed again and again and never begun; the longest such wait (s)."""
+    """Work that was claimed in vain and never begun; the longest such wait of a notice (s)."""
 
     stuck: int = 0
     oldest_s: float = 0.0
@@ -38,21 +38,23 @@ _LEASES: Final = """
 
 # A rescue makes work due anew, so its age is that of the step that first put it into the queue.
 # What was refused its link is stuck between two tries as well: else each back-off would read as
-# the end of the trouble.
+# the end of the trouble; and where the text takes over, it has waited since its email did.
 _STUCK: Final = """
-    SELECT count(*) AS stuck,
+    SELECT count(*) FILTER (WHERE o.channel = d.channel) AS stuck,
            coalesce(extract(epoch FROM db_now() - min(t.recorded_at)), 0)::float8 AS oldest_s
       FROM (SELECT notice_id, channel FROM delivery
-             WHERE state = 'queued' AND fence > 1 AND attempts = 0
-               AND (due_at <= (SELECT db_now()) OR link_tries > 0)
+             WHERE state = 'queued' AND attempts = 0
+               AND (link_tries > 0 OR fence > 1 AND due_at <= (SELECT db_now()))
                AND stop_at > (SELECT db_now())
              UNION ALL
             SELECT notice_id, channel FROM delivery
              WHERE lease_owner IS NOT NULL AND state = 'claimed' AND fence > 1 AND attempts = 0
              LIMIT %(walked)s) AS d
+      JOIN delivery o ON o.notice_id = d.notice_id
+           AND (o.channel = d.channel OR o.link_tries > 0 AND o.attempts = 0)
       CROSS JOIN LATERAL (
           SELECT max(recorded_at) AS recorded_at FROM transition t
-           WHERE t.notice_id = d.notice_id AND t.channel = d.channel AND t.to_state = 'queued'
+           WHERE t.notice_id = o.notice_id AND t.channel = o.channel AND t.to_state = 'queued'
              AND coalesce(t.from_state, 'standby') = 'standby') AS t
 """
 
