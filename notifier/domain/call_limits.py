@@ -24,3 +24,9 @@ def call_budget(policy: Policy, channel: Channel) -> timedelta:
     """The longest that one call may take on `channel`, its final reply included."""
     final = policy.final_reply_timeout_s.email if channel is Channel.EMAIL else 0.0
     return timedelta(seconds=policy.call_timeout(channel) + final)
+
+
+def turn_limit(policy: Policy, channel: Channel) -> timedelta:
+    """How long one may try a paused provider: the link's limit, the line's, and the call's."""
+    before = LINK_LIMIT_S + policy.call_timeout(channel)
+    return timedelta(seconds=before) + call_budget(policy, channel)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from notifier.domain.event import PolicyMode
@@ -59,7 +59,8 @@ class Desk:
         self._shelf = shelf
         self._announce = announce
         self._asks = asks
-        self._wake = wake
+        self.wake: Final = wake
+        """Tells the claim loops that there may be work."""
         self._takes_bounces = takes_bounces
 
     @contextmanager
@@ -83,7 +84,7 @@ class Desk:
             self._settle(book)
         self._announce(book.entries)
         if any(_is_work(entry) for entry in book.entries):
-            self._wake()
+            self.wake()
 
     def policy_of(self, book: Book) -> Policy:
         """The policy under which the notice was admitted."""

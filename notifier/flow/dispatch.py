@@ -11,16 +11,16 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from notifier.domain.call_limits import LINK_LIMIT_S, call_budget
+from notifier.domain.call_limits import LINK_LIMIT_S, call_budget, turn_limit
 from notifier.domain.outcome import NotAccepted, Outcome, Unknown
 from notifier.domain.reasons import Detail, Reason
 from notifier.domain.states import Channel
 from notifier.domain.values import RenderedMessage
-from notifier.flow import put_back, replays, starts
+from notifier.flow import put_back, replays, starts, turns
 from notifier.flow.contacts import Contacts
 from notifier.flow.desk import Desk
 from notifier.flow.policies import PolicyShelf
@@ -37,11 +37,11 @@ from notifier.ports.links import (
     LinkWithheld,
 )
 from notifier.ports.sending import Connection, Envelope, Sender
-from notifier.store.database import Database
+from notifier.store.database import Database, PooledConnection
 from notifier.store.ledger import claim as claims
-from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.claim import Claim, Take
 from notifier.store.ledger.intent import StartValues
-from notifier.store.trail import Announce, remaining_seconds
+from notifier.store.trail import Announce, TrailEntry, remaining_seconds
 
 SLIPPED_S: Final = 1.0
 """A worker that lost more than this between intent and call does not start the call."""
@@ -95,6 +95,13 @@ class Dispatch:
 
     def carry(self, claim: Claim) -> None:
         """Take one claimed delivery through the protocol, as far as it gets."""
+        try:
+            self._carry(claim)
+        finally:
+            sender = self.senders[Channel(claim.channel)]
+            turns.give_back(self.database, self.desk, claim, sender.name)
+
+    def _carry(self, claim: Claim) -> None:
         if (granted := self.link(claim)) is None:
             return
         if (message := self.render(claim, granted)) is None:
@@ -117,28 +124,47 @@ class Dispatch:
         """Lease up to `slots` due deliveries, those with the least validity left first.
 
         Replays come first, on at most half of the slots: what is unknown blocks its person.
+        After a pause of the provider one delivery is leased over all processes, to try it.
         """
         self.now()  # nothing is claimed without the database's clock
         _, policy = self.shelf.current()
-        lease, sender = timedelta(seconds=policy.lease_s), self.senders[channel]
+        provider, turn = self.senders[channel].name, turn_limit(policy, channel)
+        take, entries = Take(slots, timedelta(seconds=policy.lease_s)), list[TrailEntry]()
         with self.database.connection() as connection:
-            marked = replays.claim(
-                connection,
-                channel=channel,
-                provider=sender.name,
-                key_lifetime_s=sender.key_lifetime_s,
-                slots=(slots + 1) // 2,
-                lease=lease,
-            )
-            taken, entries = claims.claim(
-                connection,
-                channel=channel,
-                provider=sender.name,
-                owner=self.owner,
-                slots=slots - len(marked),
-                lease=lease,
-            )
+            taken = self._take(connection, channel, take, entries)
+            if slots and not taken:
+
+                def one(until: datetime) -> list[Claim]:
+                    just_one = replace(take, slots=1, turn_until=until)
+                    return self._take(connection, channel, just_one, entries)
+
+                taken = turns.claim_in_turn(connection, provider, turn, one)
         self.announce(entries)
+        return taken
+
+    def _take(
+        self,
+        connection: PooledConnection,
+        channel: Channel,
+        take: Take,
+        entries: list[TrailEntry],
+    ) -> list[Claim]:
+        sender = self.senders[channel]
+        marked = replays.claim(
+            connection,
+            channel=channel,
+            provider=sender.name,
+            key_lifetime_s=sender.key_lifetime_s,
+            take=replace(take, slots=(take.slots + 1) // 2),
+        )
+        taken, written = claims.claim(
+            connection,
+            channel=channel,
+            provider=sender.name,
+            owner=self.owner,
+            take=replace(take, slots=take.slots - len(marked)),
+        )
+        entries += written
         return marked + taken
 
     # 2
@@ -228,6 +254,7 @@ class Dispatch:
             "message_digest": message.digest,
             "budget": call_budget(self.shelf.of(claim.policy_revision), channel),
             "not_after": granted.stop_at,
+            "turn_until": claim.turn_until,
         }
         return starts.commit(self.database, claim, values, key_lifetime_s=sender.key_lifetime_s)
 

@@ -110,8 +110,13 @@ class Recorder:
             if known and self._reports[channel]:
                 apply_waiting(book, connection, known)
             if isinstance(outcome, NotAccepted) and outcome.pause:
-                policy = self._desk.policy_of(book)
-                _pause(connection, provider, outcome.pause, policy.provider_pause_s)
+                usual_s = self._desk.policy_of(book).provider_pause_s
+                _pause(connection, provider, outcome.pause, usual_s, claim.turn_until)
+            tried = isinstance(outcome, Accepted | Refused) and claim.turn_until
+            if tried:
+                pauses.end(connection, provider=provider, turn_until=tried)
+        if tried:
+            self._desk.wake()
         self._count(channel, provider, outcome)
 
     def _write_answer(
@@ -186,7 +191,11 @@ class Recorder:
 
 
 def _pause(
-    connection: PooledConnection, provider: str, pause: ProviderPause, usual_s: float
+    connection: PooledConnection,
+    provider: str,
+    pause: ProviderPause,
+    usual_s: float,
+    turn_until: datetime | None,
 ) -> None:
     """In the transaction of the answer, so that neither is told without the other."""
     log.warning("provider %s paused: %s", provider, pause.detail)
@@ -195,6 +204,7 @@ def _pause(
         provider=provider,
         detail=pause.detail,
         seconds=usual_s if pause.seconds is None else pause.seconds,
+        turn_until=turn_until,
     )
 
 

@@ -16,7 +16,7 @@ from notifier.flow.desk import Desk
 from notifier.ports.links import LinkAnswer, LinkGone, LinkGranted, LinkUnavailable, LinkWithheld
 from notifier.store.database import Database, PooledConnection
 from notifier.store.ledger import replay
-from notifier.store.ledger.claim import Claim, Original
+from notifier.store.ledger.claim import Claim, Original, Take
 from notifier.store.ledger.replay import ReplayVerdict
 
 
@@ -26,10 +26,9 @@ def claim(
     channel: Channel,
     provider: str,
     key_lifetime_s: float,
-    slots: int,
-    lease: timedelta,
+    take: Take,
 ) -> list[Claim]:
-    """Take up to `slots` marks; none where the provider knows no key again (lifetime 0)."""
+    """Take marks; none where the provider knows no key again (lifetime 0)."""
     if not key_lifetime_s:
         return []
     return replay.claim(
@@ -37,8 +36,7 @@ def claim(
         channel=channel,
         provider=provider,
         key_lifetime=timedelta(seconds=key_lifetime_s),
-        slots=slots,
-        lease=lease,
+        take=take,
     )
 
 

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, Final
 
 from notifier.domain.call_limits import RESCUE_GRACE
-from notifier.domain.outcome import NotAccepted, Outcome
+from notifier.domain.outcome import Outcome
 from notifier.domain.policy import Policy
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel, DeliveryState
@@ -24,6 +24,7 @@ from notifier.rehearsal import facts, starts, sweeps
 from notifier.rehearsal.acts import REQUESTED_AT, Act, Rehearsed
 from notifier.rehearsal.facts import News
 from notifier.rehearsal.notice import Attempt, Delivery, Notice, admitted
+from notifier.rehearsal.pauses import Pauses
 from notifier.rehearsal.script import Halt, Report, Script
 from notifier.rehearsal.surroundings import awake, link_trouble, moment_of, outcome_of, seen_by
 
@@ -47,7 +48,7 @@ class _Stage:
     pick_ups: dict[Channel, datetime] = field(default_factory=dict)
     calls: dict[Channel, int] = field(default_factory=dict)
     killed: dict[Channel, int] = field(default_factory=dict)
-    paused_until: dict[Channel, datetime] = field(default_factory=dict)
+    pauses: Pauses = field(default_factory=Pauses)
     told: set[tuple[Channel, int, ReceiptStatus]] = field(default_factory=set)
 
     # --- the clock
@@ -95,7 +96,7 @@ class _Stage:
             self.at(moment, lambda: self._pick_up(channel, moment))
 
     def _pause(self, channel: Channel) -> list[datetime]:
-        until = self.paused_until.get(channel)
+        until = self.pauses.ends.get(channel)
         return [until] if until else []
 
     def _plan_sweep(self, due: datetime) -> None:
@@ -172,52 +173,58 @@ class _Stage:
         del self.pick_ups[channel]
         notice, script = self.notice, self.script.channel(channel)
         repeats = starts.may_claim_replay(notice, channel)
-        if self._is_paused(channel) or not (repeats or starts.may_claim(notice, channel)):
+        is_over = self.pauses.is_over(channel, notice.now)
+        if not is_over or not (repeats or starts.may_claim(notice, channel)):
             return
         step = starts.claim_replay if repeats else starts.claim
         fence = step(notice, channel).fence
+        turn = self.pauses.take_turn(channel, notice.policy, notice.now)
         self.did("claim_replay" if repeats else "claim", channel)
         if self.killed.setdefault(channel, script.killed_claims) > 0:
             self.killed[channel] -= 1
             return
         later = notice.now + timedelta(seconds=script.link_s)
-        self.at(later, lambda: self._link(channel, fence, repeats=repeats))
+        self.at(later, lambda: self._link(channel, fence, turn, repeats=repeats))
 
-    def _is_paused(self, channel: Channel) -> bool:
-        until = self.paused_until.get(channel)
-        return until is not None and until > self.notice.now
+    def _give_turn_back(self, channel: Channel, turn: datetime | None) -> None:
+        if self.pauses.give_back(channel, turn, self.notice.now):
+            self.did("give_turn_back", channel)
 
-    def _link(self, channel: Channel, fence: int, *, repeats: bool) -> None:
+    def _link(self, channel: Channel, fence: int, turn: datetime | None, *, repeats: bool) -> None:
+        attempt = self._start(channel, fence, turn, repeats=repeats)
+        if attempt:
+            self._call(attempt, turn, is_replay=repeats)
+        else:
+            self._give_turn_back(channel, turn)
+
+    def _start(
+        self, channel: Channel, fence: int, turn: datetime | None, *, repeats: bool
+    ) -> Attempt | None:
         trouble = link_trouble(self.script, self.notice.now)
         if repeats:
-            if trouble is None:
-                self._start_replay(channel, fence)
-            return
+            return None if trouble else self._start_replay(channel, fence)
         if trouble is not None:
             self.did("no_link", channel, what=trouble.answer)
             starts.no_link(self.notice, channel, fence, trouble.answer)
-            return
+            return None
         self.did("intent", channel)
-        attempt = starts.intent(self.notice, channel, fence, paused=self._is_paused(channel))
-        if attempt:
-            self._call(attempt, is_replay=False)
+        shut = self.pauses.is_shut(channel, turn)
+        return starts.intent(self.notice, channel, fence, paused=shut)
 
-    def _start_replay(self, channel: Channel, fence: int) -> None:
+    def _start_replay(self, channel: Channel, fence: int) -> Attempt | None:
         self.did("start_replay", channel)
-        attempt = starts.start_replay(self.notice, channel, fence)
-        if attempt:
-            self._call(attempt, is_replay=True)
+        return starts.start_replay(self.notice, channel, fence)
 
     # --- providers
 
-    def _call(self, attempt: Attempt, *, is_replay: bool) -> None:
+    def _call(self, attempt: Attempt, turn: datetime | None, *, is_replay: bool) -> None:
         channel, script = attempt.channel, self.script.channel(attempt.channel)
         number = self.calls[channel] = self.calls.get(channel, 0) + 1
         call = script.calls[min(number, len(script.calls)) - 1]
         begun = self.notice.now
         ends, outcome = outcome_of(call, begun, attempt.deadline)
         if outcome is not None:
-            self.at(ends, lambda: self._answer(attempt, outcome, is_replay=is_replay))
+            self.at(ends, lambda: self._answer(attempt, turn, outcome, is_replay=is_replay))
         for report in script.reports:
             if report.call == number:
                 self._await(attempt, report, begun)
@@ -230,14 +237,15 @@ class _Stage:
         news = News(report.status, report.detail, seen)
         self.at(later, lambda: self._tell(attempt, news))
 
-    def _answer(self, attempt: Attempt, outcome: Outcome, *, is_replay: bool) -> None:
-        if isinstance(outcome, NotAccepted) and outcome.pause:
-            usual_s = self.notice.policy.provider_pause_s
-            wait_s = usual_s if outcome.pause.seconds is None else outcome.pause.seconds
-            self.paused_until[attempt.channel] = self.notice.now + timedelta(seconds=wait_s)
+    def _answer(
+        self, attempt: Attempt, turn: datetime | None, outcome: Outcome, *, is_replay: bool
+    ) -> None:
+        policy, now = self.notice.policy, self.notice.now
+        self.pauses.hear(attempt.channel, turn, outcome, policy, now)
         name = "replay_answer" if is_replay else "answer"
         self.did(name, attempt.channel, attempt.number, outcome)
         facts.answer(self.notice, attempt, outcome, is_replay=is_replay)
+        self._give_turn_back(attempt.channel, turn)
 
     def _tell(self, attempt: Attempt, news: News) -> None:
         self.did("tell", attempt.channel, attempt.number, news)

@@ -20,7 +20,7 @@ from notifier.logs import configure_logs
 from notifier.settings import load_settings
 from notifier.store.ledger import claim as claims
 from notifier.store.ledger import intent as intents
-from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.claim import Claim, Take
 from peers.events import build_event
 from tests.bench.figures import Figure
 from tests.bench.ground import Ground
@@ -111,8 +111,7 @@ def _claim(parts: Application, slots: int, watch: Watch) -> list[Claim]:
             channel=Channel.EMAIL,
             provider="smtp",
             owner="bench",
-            slots=slots,
-            lease=LEASE,
+            take=Take(slots, LEASE),
         )
     assert len(rows) == slots
     return rows
@@ -131,6 +130,7 @@ def _send(parts: Application, row: Claim, reference: str, intent: Watch, record:
             message_digest="0" * 64,
             budget=LEASE,
             not_after=row.stop_at,
+            turn_until=row.turn_until,
         )
     assert told.verdict is intents.Verdict.STARTED
     with record.running():

@@ -14,6 +14,7 @@ from notifier.domain.event import Admitted, PolicyMode, ResetEvent, Transport
 from notifier.domain.outcome import Outcome
 from notifier.domain.policy import parse_policy
 from notifier.domain.states import Channel
+from notifier.flow import turns
 from notifier.flow.admission import Admission
 from notifier.flow.contacts import Contacts
 from notifier.flow.desk import Asks, Desk
@@ -24,7 +25,7 @@ from notifier.ports.asking import ProviderReceipt
 from notifier.store.database import Database
 from notifier.store.ledger import claim as claims
 from notifier.store.ledger import intent as intents
-from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.claim import Claim, Take
 from notifier.store.ledger.intent import Intent
 from notifier.store.trail import TrailEntry
 from tests.database import rewriting
@@ -36,6 +37,7 @@ WORKER = "worker-1"
 BOTH = (Channel.EMAIL, Channel.SMS)
 PROVIDERS = {Channel.EMAIL: "smtp", Channel.SMS: "twilio"}
 LEASE = timedelta(seconds=30)
+TURN = timedelta(seconds=40)
 BUDGET = timedelta(seconds=20)
 _numbers = itertools.count(1)
 
@@ -124,17 +126,17 @@ class Rig:
         channel: Channel = Channel.EMAIL,
         owner: str = WORKER,
         provider: str = "smtp",
+        turn: timedelta = TURN,
     ) -> list[Claim]:
         with self.database.connection() as connection:
-            taken, _ = claims.claim(
-                connection,
-                channel=channel,
-                provider=provider,
-                owner=owner,
-                slots=slots,
-                lease=LEASE,
+
+            def take(take: Take) -> list[Claim]:
+                asked = {"channel": channel, "provider": provider, "owner": owner}
+                return claims.claim(connection, **asked, take=take)[0]
+
+            return take(Take(slots, LEASE)) or turns.claim_in_turn(
+                connection, provider, turn, lambda until: take(Take(1, LEASE, until))
             )
-        return taken
 
     def claim_one(self, channel: Channel = Channel.EMAIL, provider: str = "smtp") -> Claim:
         [taken] = self.claim(channel=channel, provider=provider)
@@ -151,6 +153,7 @@ class Rig:
             "message_digest": "00",
             "budget": BUDGET,
             "not_after": claim.stop_at,
+            "turn_until": claim.turn_until,
         }
         with self.database.connection() as connection:
             return intents.intent(connection, **{**guards, **changes})

@@ -162,7 +162,7 @@ REPLAY_GUARDS: tuple[Guard, ...] = (
         "marks under a halt are not claimed",
         "P10",
         "links are asked for again and again while nothing may be sent",
-        Replaced(REPLAY, " AND NOT {HALTED} AND NOT {PAUSED}", " AND NOT {PAUSED}"),
+        Replaced(REPLAY, " AND NOT {HALTED} AND NOT {SHUT}", " AND NOT {SHUT}"),
         f"{CLAIMED}[halt]",
     ),
     Guard(

@@ -12,6 +12,7 @@ CLAIM_LOOP = "notifier/sweeps/claim_loop.py"
 AT_CLOCK = "tests/sweeps/test_clock.py::"
 AT_DISPATCH_GUARDS = "tests/db/ledger/test_dispatch_guards.py::"
 AT_RECORDING = "tests/db/ledger/test_recording.py::"
+AT_TURNS = "tests/db/ledger/test_pause_turns.py::"
 AT_CLAIM_LOOP = "tests/db/test_claim_loop.py::"
 AT_HALTS = "tests/db/ledger/test_halts.py::"
 
@@ -127,10 +128,33 @@ SENDING_GUARDS: tuple[Guard, ...] = (
         "a provider that asked for an hour is called after a minute",
         Replaced(
             "notifier/store/ledger/pauses.py",
-            "until = greatest(p.until, excluded.until)",
+            "until = greatest(nullif(p.until, %(turn_until)s::timestamptz), excluded.until)",
             "until = excluded.until",
         ),
         f"{AT_RECORDING}test_a_pause_is_never_shortened_by_a_later_one",
+    ),
+    Guard(
+        "after a pause one call tries the provider",
+        "P11",
+        "when a pause ends every free worker of every process calls who refused us, at once",
+        Replaced(
+            "notifier/store/ledger/pauses.py",
+            "p.until IS DISTINCT FROM %(turn_until)s::timestamptz)",
+            "p.until > clock.now)",
+        ),
+        f"{AT_TURNS}test_p11_after_a_pause_one_call_of_all_processes_tries_the_provider"
+        "_and_then_all_go_on[accepted]",
+    ),
+    Guard(
+        "a turn that came to no call is given back",
+        "P11",
+        "one notice without a link keeps all others from a provider that works again",
+        Replaced(
+            "notifier/flow/dispatch.py",
+            "turns.give_back(self.database, self.desk, claim, sender.name)",
+            "del sender",
+        ),
+        f"{AT_TURNS}test_p11_a_worker_that_comes_to_no_call_gives_its_turn_back[no link]",
     ),
     Guard(
         "nothing is claimed while an outcome waits to be written",

@@ -149,14 +149,14 @@ STORE_GUARDS: tuple[Guard, ...] = (
         "a claim asks for halts",
         "P10",
         "halted work goes round and round between queue and lease",
-        Replaced(CLAIM, "AND NOT {HALTED} AND NOT {PAUSED}", "AND NOT {PAUSED}"),
+        Replaced(CLAIM, "AND NOT {HALTED} AND NOT {SHUT}", "AND NOT {SHUT}"),
         f"{CLAIMING}[all]",
     ),
     Guard(
         "a claim asks for pauses",
         "P10",
         "a provider that locked us out is called again and again",
-        Replaced(CLAIM, "AND NOT {HALTED} AND NOT {PAUSED}", "AND NOT {HALTED}"),
+        Replaced(CLAIM, "AND NOT {HALTED} AND NOT {SHUT}", "AND NOT {HALTED}"),
         f"{CLAIMING}[pause]",
     ),
     Guard(

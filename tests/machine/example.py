@@ -10,6 +10,7 @@ from uuid import UUID
 from notifier.domain.event import ResetEvent
 from notifier.domain.outcome import NotAccepted, Outcome
 from notifier.domain.values import RenderedMessage
+from notifier.flow import turns
 from notifier.flow.dispatch import Dispatch, Granted, Started
 from notifier.ports.asking import ProviderReceipt
 from notifier.ports.sending import Connection
@@ -94,8 +95,16 @@ class Example:
         return next(each for each in self.notices if self.ids[each.name] == notice_id)
 
     def _leave(self, worker: Worker) -> None:
+        """It ends alive, and gives back what turn it had."""
         if worker in self.workers:
             self.workers.remove(worker)
+        rig, provider = self.ground.rig, self._provider(worker.channel)
+        turns.give_back(rig.database, rig.desk, worker.claim, provider)
+        self.world.give_turn_back(provider, worker.claim.turn_until, self.now)
+        self.compare()
+
+    def _provider(self, channel: str) -> str:
+        return self.ground.kind.providers[channel]
 
     def _put(self, worker: Worker, end: str, reason: str) -> None:
         fence = worker.claim.fence

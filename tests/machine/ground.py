@@ -186,6 +186,7 @@ class Ground:
         self.clock.freeze(self.now)
         if self.unfinished:
             self.rig.run(LIFT)
+        self.rig.run("DELETE FROM provider_pause")
         self.unfinished = True
         self.sent.clear()
         self.rig.told.clear()
@@ -207,6 +208,11 @@ class Ground:
                 ]
                 cursors.append(connection.execute(ROWS, [notice_ids, after], prepare=True))
             return tuple(each.fetchall() for each in cursors)
+
+    def pauses(self) -> dict[str, datetime]:
+        """Until when each paused provider is left alone."""
+        rows = self.rig.rows("SELECT provider, until FROM provider_pause")
+        return {row["provider"]: row["until"] for row in rows}
 
     def chain(self, notice_ids: list[UUID]) -> list[Row]:
         """Every row of the trail with all its fields."""

@@ -215,6 +215,7 @@ class Pair(Steps):
         for scope in sorted(self.world.halts):
             self.release(scope)
         self.ground.unfinished = False
+        assert self.ground.pauses() == self.world.pauses, "who is paused, and until when"
         if not self.notices:
             return
         self.ground.go_to(max(each.expires_at for each in self.notices) + timedelta(minutes=10))

@@ -27,12 +27,14 @@ class Steps(LinkSteps):
         dispatch = self.ground.worker(owner)
         again = [n for n in self.notices if replay.is_claimable(self.world, n, channel, self.now)]
         can = [n for n in self.notices if protocol.is_claimable(self.world, n, channel, self.now)]
-        repeats = min(len(again), (slots + 1) // 2)
+        most = 1 if self._provider(channel) in self.world.pauses else slots
+        repeats = min(len(again), (slots + 1) // 2, most)
         taken = dispatch.claim(Channel(channel), slots)
         replays = [each for each in taken if each.repeats]
         firsts = [each for each in taken if not each.repeats]
         assert len(replays) == repeats, f"{len(replays)} replays claimed of {len(again)}"
-        assert len(firsts) == min(len(can), slots - repeats), f"{len(firsts)} of {len(can)} claimed"
+        left = min(len(can), slots - repeats, most - repeats)
+        assert len(firsts) == left, f"{len(firsts)} of {len(can)} claimed"
         _least_validity_first(replays, again)
         _least_validity_first(firsts, can)
         workers = [self._claimed(claim, dispatch, owner, again + can) for claim in taken]
@@ -49,6 +51,9 @@ class Steps(LinkSteps):
             replay.claimed(self.world, notice.on(claim.channel), self.now)
         else:
             protocol.claimed(self.world, notice, claim.channel, owner, self.now)
+        provider = self._provider(claim.channel)
+        turn = self.world.take_turn(provider, claim.channel, self.now)
+        assert claim.turn_until == turn, "the turn to try a provider"
         return Worker(dispatch, claim, notice, owner)
 
     def shut_down(self, worker: Worker) -> None:
@@ -112,9 +117,11 @@ class Steps(LinkSteps):
             assert worker.message is not None
             same = worker.message.digest == original.message_digest
             claim = (fence, original.reference, worker.owner)
-            return replay.begin(self.world, notice, channel, claim, self.now, same=same)
+            turn = worker.claim.turn_until
+            return replay.begin(self.world, notice, channel, claim, self.now, same=same, turn=turn)
         reference = worker.started.reference if worker.started else ""
-        said = protocol.intended(self.world, notice, channel, fence, reference, self.now)
+        turn = worker.claim.turn_until
+        said = protocol.intended(self.world, notice, channel, fence, reference, self.now, turn=turn)
         return said == "started"
 
     def call(self, worker: Worker, says: Outcome) -> None:
@@ -161,7 +168,6 @@ class Steps(LinkSteps):
         assert worker.started is not None
         assert worker.outcome is not None
         worker.dispatch.record(worker.claim, worker.started, worker.outcome)
-        self._leave(worker)
         answer = answer_of(worker.outcome)
         protocol.answered(
             self.world,
@@ -170,8 +176,10 @@ class Steps(LinkSteps):
             worker.started.reference,
             answer,
             self.now,
+            turn=worker.claim.turn_until,
             by_replay=worker.claim.repeats is not None,
         )
+        self._leave(worker)
         self.compare()
 
 

@@ -13,14 +13,14 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from notifier.domain.admission_plan import DestinationFact
-from notifier.domain.call_limits import call_budget
+from notifier.domain.call_limits import call_budget, turn_limit
 from notifier.domain.event import NoneThere, PolicyMode
 from notifier.domain.link_faults import LinkFault
 from notifier.domain.outcome import Accepted
 from notifier.domain.reasons import Reason
 from notifier.domain.receipts import ReceiptStatus
 from notifier.domain.states import Channel
-from notifier.flow import expiry, halts, put_back, rescue
+from notifier.flow import expiry, halts, put_back, rescue, turns
 from notifier.flow.cancel import cancel
 from notifier.flow.desk import Asks
 from notifier.flow.recording import Recorder
@@ -28,7 +28,7 @@ from notifier.ports.asking import CannotTell, Capability, Found, Looked, NotFoun
 from notifier.rehearsal.acts import REQUESTED_AT, Act, Rehearsed
 from notifier.rehearsal.script import KINDS, Look, Script
 from notifier.store.ledger import replay
-from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.claim import Claim, Take
 from notifier.store.ledger.intent import Verdict
 from notifier.store.ledger.replay import ReplayVerdict
 from tests.database import Clock
@@ -108,7 +108,10 @@ class RealLedger:
 
     def claim(self, act: Act) -> None:
         channel = self._channel(act)
-        self.claims[channel] = self.rig.claim_one(channel, self._provider(channel))
+        turn = turn_limit(self.rig.shelf.current()[1], channel)
+        [self.claims[channel]] = self.rig.claim(
+            channel=channel, provider=self._provider(channel), turn=turn
+        )
 
     def no_link(self, act: Act) -> None:
         claim = self.claims[self._channel(act)]
@@ -144,14 +147,21 @@ class RealLedger:
 
     def claim_replay(self, act: Act) -> None:
         channel = self._channel(act)
+        lease = timedelta(seconds=self.rig.shelf.current()[1].lease_s)
+        provider, turn = self._provider(channel), turn_limit(self.rig.shelf.current()[1], channel)
         with self.rig.database.connection() as connection:
-            [self.claims[channel]] = replay.claim(
-                connection,
-                channel=channel,
-                provider=self._provider(channel),
-                key_lifetime=self._key_lifetime(channel),
-                slots=1,
-                lease=timedelta(seconds=self.rig.shelf.current()[1].lease_s),
+
+            def take(until: datetime | None) -> list[Claim]:
+                return replay.claim(
+                    connection,
+                    channel=channel,
+                    provider=provider,
+                    key_lifetime=self._key_lifetime(channel),
+                    take=Take(1, lease, until),
+                )
+
+            [self.claims[channel]] = take(None) or turns.claim_in_turn(
+                connection, provider, turn, take
             )
 
     def start_replay(self, act: Act) -> None:
@@ -172,8 +182,14 @@ class RealLedger:
                 key_lifetime=self._key_lifetime(channel),
                 budget=call_budget(policy, channel),
                 not_after=claim.stop_at,
+                turn_until=claim.turn_until,
             )
         assert start.verdict is ReplayVerdict.STARTED
+
+    def give_turn_back(self, act: Act) -> None:
+        channel = self._channel(act)
+        claim, provider = self.claims[channel], self._provider(channel)
+        turns.give_back(self.rig.database, self.rig.desk, claim, provider)
 
     def tell(self, act: Act) -> None:
         channel, news = self._channel(act), act.what

@@ -15,6 +15,7 @@ from uuid import UUID
 import psycopg
 
 from notifier.store import trail
+from notifier.store.ledger.pauses import SHUT
 from notifier.store.statement import Statement
 
 Row = dict[str, Any]
@@ -26,9 +27,6 @@ SCOPES: Final = """ARRAY['all', 'channel:' || d.channel, 'provider:' || %(provid
 
 HALTED: Final = f"""EXISTS (SELECT FROM halt x
     WHERE x.released_at IS NULL AND x.scope = ANY ({SCOPES}))"""
-
-PAUSED: Final = """EXISTS (SELECT FROM provider_pause p
-    WHERE p.provider = %(provider)s AND p.until > clock.now)"""
 
 # From the fallback time on an unsent email makes way for a text that can go. A text that is
 # halted or out of time cannot, and then the email goes on to its own stop time.
@@ -54,7 +52,7 @@ WITH clock AS MATERIALIZED (SELECT db_now() AS now),
            AND d.due_at <= clock.now AND d.stop_at > clock.now
            AND n.canceled_at IS NULL
            AND NOT {FALLBACK_FIRST}
-           AND NOT {HALTED} AND NOT {PAUSED}
+           AND NOT {HALTED} AND NOT {SHUT}
          ORDER BY d.stop_at, d.notice_id
          LIMIT %(slots)s
            FOR UPDATE OF n, d SKIP LOCKED),
@@ -85,6 +83,18 @@ _CLAIM: Final = Statement(CLAIM)
 
 
 @dataclass(frozen=True, slots=True)
+class Take:
+    """What a claim may take: up to `slots`, for `lease`.
+
+    `turn_until` is its turn where it is to try a paused provider (`ledger/pauses`).
+    """
+
+    slots: int
+    lease: timedelta
+    turn_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Original:
     """The attempt whose call is to be repeated."""
 
@@ -99,6 +109,7 @@ class Claim:
 
     `repeats` is set where the claim is for the replay of an attempt: then the delivery stands
     at `unknown`, and nothing but a receipt or an answer ends it (see `ledger/replay`).
+    `turn_until` is set where its call is to try a paused provider (`ledger/pauses`).
     """
 
     notice_id: UUID
@@ -117,6 +128,7 @@ class Claim:
     locale_used: str
     policy_revision: int
     expires_at: datetime
+    turn_until: datetime | None = None
     repeats: Original | None = None
 
 
@@ -126,19 +138,21 @@ def claim(
     channel: str,
     provider: str,
     owner: str,
-    slots: int,
-    lease: timedelta,
+    take: Take,
 ) -> tuple[list[Claim], list[trail.TrailEntry]]:
-    """Lease up to `slots` due deliveries of `channel`, those with the least validity first."""
+    """Lease due deliveries of `channel`, those with the least validity first."""
     values = {
         "channel": channel,
         "provider": provider,
         "owner": owner,
-        "slots": slots,
-        "lease": lease,
+        "slots": take.slots,
+        "lease": take.lease,
+        "turn_until": take.turn_until,
     }
     rows = _CLAIM.run(connection, values).fetchall()
-    claims = sorted((Claim(**row) for row in rows), key=lambda claim: claim.stop_at)
+    claims = sorted(
+        (Claim(**row, turn_until=take.turn_until) for row in rows), key=lambda claim: claim.stop_at
+    )
     return claims, [_entry(claim) for claim in claims]
 
 

@@ -18,8 +18,9 @@ from uuid import UUID
 import psycopg
 
 from notifier.store import trail
-from notifier.store.ledger.claim import FALLBACK_FIRST, HALTED, PAUSED
+from notifier.store.ledger.claim import FALLBACK_FIRST, HALTED
 from notifier.store.ledger.halts import GATE_SHARED
+from notifier.store.ledger.pauses import SHUT
 from notifier.store.statement import Statement
 
 Row = dict[str, Any]
@@ -64,7 +65,7 @@ WITH clock AS MATERIALIZED (SELECT db_now() AS now),
         SELECT n.notice_id, n.event_id, n.reset_request_id, n.account_id, n.correlation_id,
                n.template_id, n.template_revision, n.policy_revision, n.canceled_at,
                n.fallback_at, n.expires_at, n.seq, n.head, d.channel, d.state, d.fence,
-               d.lease_owner, d.stop_at, d.attempts, {HALTED} AS halted, {PAUSED} AS paused,
+               d.lease_owner, d.stop_at, d.attempts, {HALTED} AS halted, {SHUT} AS paused,
                {FALLBACK_FIRST} AS fallback_first, {SUPERSEDED} AS superseded,
                {ARRIVED_ALREADY} AS arrived_already
           FROM clock CROSS JOIN notice n JOIN delivery d USING (notice_id)
@@ -122,7 +123,7 @@ class StartValues(TypedDict):
     """What an intent and the start of a replay ask alike.
 
     `budget` is the longest the call may take, `not_after` a stop time shortened by the link
-    answer.
+    answer, `turn_until` the claim's turn to try a paused provider.
     """
 
     notice_id: UUID
@@ -134,6 +135,7 @@ class StartValues(TypedDict):
     message_digest: str
     budget: timedelta
     not_after: datetime
+    turn_until: datetime | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from uuid import UUID
 import psycopg
 
 from notifier.store import trail
-from notifier.store.ledger.claim import FALLBACK_FIRST, HALTED, PAUSED, Claim, Original
+from notifier.store.ledger.claim import FALLBACK_FIRST, HALTED, Claim, Original, Take
 from notifier.store.ledger.intent import HOLD, SUPERSEDED, StartValues
+from notifier.store.ledger.pauses import SHUT
 from notifier.store.statement import Statement
 
 Row = dict[str, Any]
@@ -66,7 +67,7 @@ WITH clock AS MATERIALIZED (SELECT db_now() AS now),
          WHERE d.replay_due_at <= clock.now AND d.channel = %(channel)s
            AND d.state = 'unknown' AND a.resolved_at IS NULL AND a.provider = %(provider)s
            AND d.stop_at > clock.now AND n.canceled_at IS NULL AND NOT {KEY_TOO_OLD}
-           AND NOT {FALLBACK_TAKEN} AND NOT {HALTED} AND NOT {PAUSED}
+           AND NOT {FALLBACK_TAKEN} AND NOT {HALTED} AND NOT {SHUT}
          ORDER BY d.stop_at, d.notice_id
          LIMIT %(slots)s
            FOR UPDATE OF d SKIP LOCKED),
@@ -91,7 +92,7 @@ WITH clock AS MATERIALIZED (SELECT db_now() AS now),
                n.template_id, n.template_revision, n.policy_revision, n.canceled_at,
                n.expires_at, n.seq, n.head, d.channel, d.state, d.fence, d.stop_at,
                d.replay_due_at, a.number, a.class, a.key, a.resolved_at, a.replay_started_at,
-               a.message_digest, {HALTED} AS halted, {PAUSED} AS paused,
+               a.message_digest, {HALTED} AS halted, {SHUT} AS paused,
                {FALLBACK_TAKEN} AS fallback_taken, {SUPERSEDED} AS superseded,
                {ARRIVED_ALREADY} AS arrived_already, {KEY_TOO_OLD} AS key_too_old
           FROM clock CROSS JOIN notice n JOIN delivery d USING (notice_id)
@@ -173,27 +174,31 @@ def claim(
     channel: str,
     provider: str,
     key_lifetime: timedelta,
-    slots: int,
-    lease: timedelta,
+    take: Take,
 ) -> list[Claim]:
-    """Take up to `slots` marked deliveries, those with the least validity left first.
+    """Take marked deliveries, those with the least validity left first.
 
-    They stay unknown. One that is not started is due again after `lease`.
+    They stay unknown. One that is not started is due again after its lease.
     """
     values = {
         "channel": channel,
         "provider": provider,
         "key_lifetime": key_lifetime,
-        "slots": slots,
-        "lease": lease,
+        "slots": take.slots,
+        "lease": take.lease,
+        "turn_until": take.turn_until,
     }
     rows = _CLAIM.run(connection, values).fetchall()
-    return sorted((_claim(row) for row in rows), key=lambda claim: claim.stop_at)
+    return sorted((_claim(row, take) for row in rows), key=lambda claim: claim.stop_at)
 
 
-def _claim(row: Row) -> Claim:
+def _claim(row: Row, take: Take) -> Claim:
     names = ("number", "reference", "message_digest")
-    return Claim(repeats=Original(**{name: row.pop(name) for name in names}), **row)
+    return Claim(
+        repeats=Original(**{name: row.pop(name) for name in names}),
+        turn_until=take.turn_until,
+        **row,
+    )
 
 
 def start(

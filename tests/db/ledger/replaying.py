@@ -9,13 +9,14 @@ from notifier.domain.event import PolicyMode
 from notifier.domain.outcome import Unknown
 from notifier.domain.reasons import Reason
 from notifier.domain.states import Channel
+from notifier.flow import turns
 from notifier.flow.desk import Asks
 from notifier.ports.asking import Capability
 from notifier.store.ledger import replay
-from notifier.store.ledger.claim import Claim
+from notifier.store.ledger.claim import Claim, Take
 from notifier.store.ledger.replay import ReplayStart, ReplayVerdict
 from tests.db.ledger.telling import Asked, reconciler
-from tests.db.rig import BUDGET, LEASE, WORKER, Rig
+from tests.db.rig import BUDGET, LEASE, TURN, WORKER, Rig
 
 RESEND = "resend"
 ASKS = {RESEND: Asks(can_find=True, can_poll=True)}
@@ -51,11 +52,16 @@ def claim_marked(rig: Rig, slots: int = 5, **changes: Any) -> list[Claim]:
         "channel": Channel.EMAIL,
         "provider": RESEND,
         "key_lifetime": KEY_LIFETIME,
-        "slots": slots,
-        "lease": LEASE,
+        **changes,
     }
     with rig.database.connection() as connection:
-        return replay.claim(connection, **{**values, **changes})
+
+        def take(take: Take) -> list[Claim]:
+            return replay.claim(connection, **values, take=take)
+
+        return take(Take(slots, LEASE)) or turns.claim_in_turn(
+            connection, RESEND, TURN, lambda until: take(Take(1, LEASE, until))
+        )
 
 
 def marked(rig: Rig, **changes: Any) -> Claim:
@@ -79,6 +85,7 @@ def start(rig: Rig, claim: Claim, **changes: Any) -> ReplayStart:
         "key_lifetime": KEY_LIFETIME,
         "budget": BUDGET,
         "not_after": claim.stop_at,
+        "turn_until": claim.turn_until,
     }
     with rig.database.connection() as connection:
         return replay.start(connection, **{**values, **changes})

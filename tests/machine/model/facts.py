@@ -57,6 +57,10 @@ class Terms:
     def budget(self, channel: str) -> timedelta:
         return timedelta(seconds=self.email_budget if channel == "email" else self.call)
 
+    def turn(self, channel: str) -> timedelta:
+        """How long one may try a provider after its pause: link, line and call."""
+        return timedelta(seconds=3 + self.call) + self.budget(channel)
+
     def retry_after(self, failures: int) -> timedelta:
         return timedelta(seconds=self.back_off[min(failures, len(self.back_off)) - 1])
 

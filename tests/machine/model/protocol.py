@@ -65,7 +65,12 @@ def put(
 
 
 def verdict(  # noqa: PLR0911 - one guard after the other
-    world: World, notice: Notice, channel: str, fence: int, now: datetime
+    world: World,
+    notice: Notice,
+    channel: str,
+    fence: int,
+    now: datetime,
+    turn: datetime | None,
 ) -> str:
     """What the intent's own guards say (4 of 6.1)."""
     delivery = notice.on(channel)
@@ -83,13 +88,20 @@ def verdict(  # noqa: PLR0911 - one guard after the other
         return "not_needed"
     if world.is_halted(notice, channel):
         return "halted"
-    return "paused" if world.is_paused(delivery.provider, now) else "started"
+    return "paused" if world.is_shut(delivery.provider, turn) else "started"
 
 
 def intended(
-    world: World, notice: Notice, channel: str, fence: int, reference: str, now: datetime
+    world: World,
+    notice: Notice,
+    channel: str,
+    fence: int,
+    reference: str,
+    now: datetime,
+    *,
+    turn: datetime | None,
 ) -> str:
-    said = verdict(world, notice, channel, fence, now)
+    said = verdict(world, notice, channel, fence, now, turn)
     delivery = notice.on(channel)
     match said:
         case "started":
@@ -134,6 +146,7 @@ def answered(
     answer: Answer,
     now: datetime,
     *,
+    turn: datetime | None = None,
     by_replay: bool = False,
 ) -> None:
     """The answer belongs to its attempt, whoever holds the lease now (6 of 6.1)."""
@@ -150,9 +163,10 @@ def answered(
         attempt.message_id = answer.message_id
     if world.reports[channel]:
         apply_waiting(world, notice, delivery, attempt, now)
+    until = None
     if answer.pause is not None:
         until = now + timedelta(seconds=answer.pause or world.terms.pause)
-        world.pauses[attempt.provider] = max(until, world.pauses.get(attempt.provider, until))
+    world.heard(attempt.provider, turn, answer.kind, until)
     world.settle(notice, now)
 
 

@@ -62,9 +62,15 @@ def drop(world: World, notice: Notice, channel: str, fence: int, now: datetime) 
 
 
 def verdict(
-    world: World, notice: Notice, channel: str, fence: int, reference: str, now: datetime
+    world: World,
+    notice: Notice,
+    channel: str,
+    claim: tuple[int, str, str],
+    now: datetime,
+    turn: datetime | None,
 ) -> str:
     """A replay is a start with all of an intent's guards, and some more."""
+    fence, reference, _ = claim
     delivery = notice.on(channel)
     attempt = next(each for each in delivery.attempts if each.reference == reference)
     fallback = channel == "sms" and notice.mode == "email_then_sms"
@@ -78,7 +84,7 @@ def verdict(
         "fallback_taken": _fallback_taken(world, notice, delivery, now),
         "not_needed": fallback and notice.email.arrived,
         "halted": world.is_halted(notice, channel),
-        "paused": world.is_paused(delivery.provider, now),
+        "paused": world.is_shut(delivery.provider, turn),
         "key_too_old": _key_too_old(world, attempt, now),
     }
     return next((name for name, holds in guards.items() if holds), "started")
@@ -92,10 +98,11 @@ def begin(
     now: datetime,
     *,
     same: bool,
+    turn: datetime | None,
 ) -> bool:
     """Whether the call may be repeated; `claim`: fence, reference, owner; `same`: the rendering."""
-    fence, reference, owner = claim
-    said = verdict(world, notice, channel, fence, reference, now)
+    fence, _, owner = claim
+    said = verdict(world, notice, channel, claim, now, turn)
     if said == "started" and not same:
         said = "changed"
     match said:

@@ -85,6 +85,31 @@ class World:
     def is_paused(self, provider: str, now: datetime) -> bool:
         return provider in self.pauses and now < self.pauses[provider]
 
+    def is_shut(self, provider: str, turn: datetime | None) -> bool:
+        """Whether a start must not be: the turn to try the provider is not the starter's."""
+        return self.pauses.get(provider) != turn
+
+    def take_turn(self, provider: str, channel: str, now: datetime) -> datetime | None:
+        """After a pause one claim tries; to all others the provider stays paused."""
+        if provider in self.pauses:
+            self.pauses[provider] = now + self.terms.turn(channel)
+        return self.pauses.get(provider)
+
+    def give_turn_back(self, provider: str, turn: datetime | None, now: datetime) -> None:
+        if turn is not None and not self.is_shut(provider, turn):
+            self.pauses[provider] = min(turn, now)
+
+    def heard(
+        self, provider: str, turn: datetime | None, kind: str, until: datetime | None
+    ) -> None:
+        """A refusal about us, until when; or what a try came to."""
+        ours = turn is not None and not self.is_shut(provider, turn)
+        if until is not None:
+            standing = until if ours else self.pauses.get(provider, until)
+            self.pauses[provider] = max(until, standing)
+        elif ours and kind in {"accepted", "refused"}:
+            del self.pauses[provider]
+
     def in_flight(self, scope: str, now: datetime) -> set[tuple[str, str]]:
         """11.7: every intent without a recorded answer and every unfinished lease."""
         alone = replace(self, halts={scope})
