@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from notifier.signals import rule_words
 from notifier.signals.thresholds import Crossing, Rule, Signal, Unit
 from notifier.store.reads.incident import Marker, MarkerKind
 from notifier.store.reads.rollups import MINUTE, Minute, Trend, Waits
@@ -283,7 +284,7 @@ def _panel(  # noqa: PLR0913 - a panel has as many parts
         name, title, _told(columns, whole), frame, charts.y_ticks(frame, most, unit),
         charts.x_ticks(frame), charts.gaps(frame, whole), bars, lines,
         round(frame.y(limit, most)) if limit else None,
-        f"limit {limit:g}{unit}" if limit else "", marks, tuple(columns),
+        f"limit {in_words(limit, Unit.SECONDS)}" if limit else "", marks, tuple(columns),
         axis.rows(whole, *columns.values()),
     )  # fmt: skip
 
@@ -336,12 +337,8 @@ def sign_of(place: int) -> str:
 
 
 def in_words(value: float, unit: Unit) -> str:
-    """A value or a limit as people say it."""
-    if unit is Unit.SHARE:
-        return f"{value:.0%}"
-    if unit is Unit.SECONDS:
-        return times.span(timedelta(seconds=value))
-    return f"{value:g}"
+    """A value or a limit, as the alert of it is told."""
+    return rule_words.amount(value, unit)
 
 
 def _total(values: Values) -> str:

@@ -103,6 +103,19 @@ def test_a_policy_that_changes_a_limit_moves_the_crossing(
     assert "waited too long" in first()
 
 
+def test_a_limit_reads_as_it_does_in_the_alert_that_it_belongs_to(
+    support: Browser, database: Database, past: None
+) -> None:
+    """A life that is learnt from events is seldom round."""
+    with database.connection() as connection:
+        connection.execute("INSERT INTO alert_watch (life_s) VALUES (299.98)")
+    page = support.get(FIXED).text
+    assert '<span class="soft">limit 30 s' in page
+    assert page.count("limit 30 s") == 2
+    assert "limit 10.0 %" in page
+    assert "29.998" not in page
+
+
 def test_the_table_under_a_panel_says_what_its_drawing_says(support: Browser, past: None) -> None:
     page = support.get(FIXED).text
     creation = page.split('id="creation-title"')[1].split("</table>")[0]

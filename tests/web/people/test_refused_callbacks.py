@@ -50,7 +50,7 @@ def test_the_runbook_draws_the_past_hour_of_each_provider_with_the_limit(
     seed_hour(database)
     shown = chart(on_call.get(RUNBOOK).text)
     told = words(shown)
-    assert "postmark : 12 in the hour, 0 in its last 5 minutes; limit 10, reached" in told
+    assert "postmark : 12 in the hour, 0 in its last 5 minutes; limit 10, reached in that" in told
     assert "twilio : 1 in the hour, 1 in its last 5 minutes; limit 10" in told
     # What came two minutes before the hour still stands in its first three bars.
     assert bars(shown) == [3 + 7, 2]
