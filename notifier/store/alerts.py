@@ -67,7 +67,7 @@ UPDATE alert_episode SET state = 'resolved', resolved_at = %(now)s, resolved_by 
  WHERE episode_id = %(episode_id)s AND state = 'open'
 RETURNING episode_id
 """
-# A provider has one row of its latest pause: another one's reason is not this episode's.
+# A provider has one row while it is paused: a later pause's reason is not this episode's.
 DETAIL: Final = """
 (SELECT p.detail FROM provider_pause p
   WHERE e.rule = 'provider_paused' AND p.provider = e.key AND p.until >= e.crossed_at
@@ -176,7 +176,7 @@ class Seen:
 class PageDue:
     """One page that was claimed, with its episode as it stands (`episode`, by column).
 
-    `detail` stands beside the columns: for which reason the provider is paused, where it is.
+    `detail` stands beside the columns: for which reason the provider is paused, while it is.
     """
 
     kind: str

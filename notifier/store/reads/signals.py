@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from notifier.domain.reasons import Detail
-from notifier.store.ledger.pauses import Pause
+from notifier.store.ledger.pauses import Pause, standing
 from notifier.store.reads import signals_beside as beside
 from notifier.store.reads import signals_stalled as stalled
 from notifier.store.reads.signals_beside import Turned
@@ -256,7 +256,7 @@ def look(connection: PooledConnection, wanted: Wanted) -> Readings:
         tallies={_place(row): _tally(row) for row in connection.execute(_TALLIES, spans)},
         counted_s=counted["counted_s"] if counted else None,
         heard=heard(connection, lately=SHORT, silent=silent),
-        pauses=beside.pauses(connection),
+        pauses=tuple(standing(connection)),
         sweeps=tuple(sweep_ages(connection)),
         seals=wanted.seals,
         checkpoint=newest(connection) if wanted.seals else None,

@@ -1,12 +1,10 @@
-"""What the alert rules judge beside the work: pauses, the trail's seal, sign-ins, domains."""
+"""What the alert rules judge beside the work: the trail's seal, sign-ins, sender domains."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
-
-from notifier.store.ledger.pauses import Pause
 
 if TYPE_CHECKING:
     from notifier.store.database import PooledConnection
@@ -15,15 +13,6 @@ MISSED: Final = timedelta(days=1)
 """What happened while nobody looked is told up to this much later."""
 CHECKED_WITHIN: Final = timedelta(days=1)
 """A domain that was not checked for so long is not ours any more, or its sweep is told of."""
-
-# Each pause of a row of them begins anew; its episode stands since the first.
-_PAUSES: Final = """
-    SELECT provider, detail, until, times,
-           least(since, (SELECT crossed_at FROM alert_episode e
-                          WHERE e.rule = 'provider_paused' AND e.key = p.provider
-                            AND e.state <> 'resolved')) AS since
-      FROM provider_pause p WHERE until > db_now() ORDER BY provider
-"""
 
 _UNSEALED: Final = """
     SELECT EXISTS (SELECT FROM transition WHERE written_in >= coalesce(
@@ -64,11 +53,6 @@ class Turned:
 
     domain: str
     records: int
-
-
-def pauses(connection: PooledConnection) -> tuple[Pause, ...]:
-    """The pauses in force, each since the first of an unbroken row as its alert knows it."""
-    return tuple(Pause(**row) for row in connection.execute(_PAUSES))
 
 
 def unsealed(connection: PooledConnection) -> bool:
