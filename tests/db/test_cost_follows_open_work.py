@@ -130,7 +130,14 @@ def test_b093_claim_rescue_fallback_and_expiry_cost_what_is_open(old: Rig) -> No
     assert halting.blocks <= BLOCKS_A_NOTICE
 
 
-CLAIMING = {"channel": "email", "provider": "smtp", "owner": "w", "slots": 5, "lease": LEASE}
+CLAIMING = {
+    "channel": "email",
+    "provider": "smtp",
+    "owner": "w",
+    "slots": 5,
+    "lease": LEASE,
+    "turn_until": None,
+}
 BATCH = {"batch": due.BATCH, "grace": RESCUE_GRACE.total_seconds()}
 # Where nothing waits, two partial indexes over open work may cost the same.
 STATEMENTS: dict[str, tuple[str, dict[str, Any], set[str]]] = {
