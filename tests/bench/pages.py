@@ -132,12 +132,17 @@ def visited(url: str, app: App, visits: Sequence[Visit], times: int) -> list[See
         with database.connection() as connection:
             connection.execute("SET statement_timeout = '10min'")
             ids = samples(connection)
-    plain, found = Seen("/healthz", look_up=False, fragment=False), list[Seen]()
-    for visit in visits:
-        *seen, beside = measure(visit, readers[visit.role], ids, times)
-        plain.took_ms += beside.took_ms
-        found += seen
-    return [*found, plain]
+
+        def forget() -> None:
+            with database.connection() as connection:
+                connection.execute("DELETE FROM rate_window WHERE name LIKE 'look_up%'")
+
+        plain, found = Seen("/healthz", look_up=False, fragment=False), list[Seen]()
+        for visit in visits:
+            *seen, beside = measure(visit, readers[visit.role], ids, times, forget)
+            plain.took_ms += beside.took_ms
+            found += seen
+        return [*found, plain]
 
 
 def figures_of(seen: Seen) -> list[Figure]:

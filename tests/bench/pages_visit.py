@@ -6,7 +6,7 @@ import http.client
 import itertools
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Final
@@ -191,9 +191,16 @@ def samples(connection: psycopg.Connection[dict[str, Any]]) -> Mapping[str, Sequ
 
 
 def measure(
-    visit: Visit, reader: Reader, ids: Mapping[str, Sequence[str]], times: int
+    visit: Visit,
+    reader: Reader,
+    ids: Mapping[str, Sequence[str]],
+    times: int,
+    forget: Callable[[], None],
 ) -> list[Seen]:
-    """The page, the fragment where there is one, and a trivial answer between them."""
+    """The page, the fragment where there is one, and a trivial answer between them.
+
+    `forget` makes the product forget how often somebody has looked something up.
+    """
     turns = {name: itertools.cycle(values) for name, values in ids.items() if values}
     page = Seen(f"{visit.path} ({visit.role.value})", visit.look_up, fragment=False)
     part = Seen(f"{page.name}, fragment", look_up=False, fragment=True)
@@ -201,6 +208,8 @@ def measure(
     reader.renew()
     for _ in range(times):
         path = re.sub(r"\{(\w+)\}", lambda found: next(turns[found[1]]), visit.path)
+        if visit.look_up:
+            forget()
         _ask(page, reader, path, {})
         if visit.fragment:
             _ask(part, reader, path, FRAGMENT)
